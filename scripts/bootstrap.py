@@ -1,0 +1,153 @@
+"""Make .venv ready for ./sylph or ./check: a virtual environment with the locked packages and the project in it.
+
+Only the standard library is used. The stamp is written last, so a set-up that was killed is made again from nothing.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from settings import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+UNFINISHED = VENV / ".unfinished"
+UV_LOCK = "requirements-uv.lock"
+LOCKS = {"sylph": ["requirements.lock"], "check": ["requirements.lock", "requirements-dev.lock"]}
+INPUTS = ["pyproject.toml", "scripts/bootstrap.py", UV_LOCK]
+NO_NETWORK = re.compile("failed to fetch|connection|dns error|timed out|could not find a version|no solution found")
+
+
+class SetupError(Exception):
+    """What went wrong, and what the user can do about it."""
+
+
+def main(need: str) -> None:
+    if not os.access(ROOT, os.W_OK):
+        raise SetupError(f"{ROOT} cannot be written to. Use a checkout of your own.")
+    with one_at_a_time():
+        started = time.time()
+        if not whole():
+            say(f"Setting up in {VENV} (once; needs a package index)")
+            make_venv()
+        if read_stamp(need) != wanted(need):
+            install(need)
+        subprocess.run([PYTHON, "-m", "compileall", "-qq", ROOT / "src" / "sylph"], check=False)
+        for name in {"sylph", need}:
+            write_stamp(name, started)
+
+
+@contextmanager
+def one_at_a_time() -> Generator[None]:
+    with Path(__file__).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Waiting for another set-up of this checkout to finish")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def wanted(need: str) -> list[str]:
+    """The lines of an up-to-date stamp: where .venv is, and a digest of what it was made from."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in INPUTS + LOCKS[need]:
+        digest.update((ROOT / name).read_bytes())
+    return [str(ROOT), digest.hexdigest()]
+
+
+def read_stamp(name: str) -> list[str]:
+    path = VENV / f".{name}-stamp"
+    return path.read_text().splitlines() if path.is_file() else []
+
+
+def write_stamp(name: str, when: float) -> None:
+    """Dated when the work began, so that what was edited meanwhile counts as newer."""
+    fresh = VENV / f".{name}-stamp.new"
+    fresh.write_text("\n".join(wanted(name)) + "\n")
+    os.utime(fresh, (when, when))
+    fresh.replace(VENV / f".{name}-stamp")
+
+
+def whole() -> bool:
+    """Whether .venv was once finished, for this place, and its Python is still there."""
+    return read_stamp("sylph")[:1] == [str(ROOT)] and PYTHON.exists() and not UNFINISHED.exists()
+
+
+def make_venv() -> None:
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    with step("virtual environment"):
+        run(sys.executable, "-m", "venv", "--without-pip", VENV)
+    with step("uv"):
+        if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
+            pip = [sys.executable, "-m", "pip", "--python", PYTHON]
+        else:
+            run(PYTHON, "-m", "ensurepip")
+            pip = [PYTHON, "-m", "pip"]
+        run(*pip, "install", "--quiet", "--retries", "2", "--no-deps", "--require-hashes", "-r", ROOT / UV_LOCK)
+
+
+def install(need: str) -> None:
+    uv = [VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON, "--compile-bytecode"]
+    UNFINISHED.touch()
+    try:
+        with step("packages"):
+            run(*uv, "--require-hashes", "-r", ROOT / UV_LOCK, "-r", ROOT / LOCKS[need][-1])
+        with step("project"):
+            run(*uv, "--no-deps", "--no-build-isolation", "--editable", ROOT)
+    except SetupError:
+        UNFINISHED.unlink()  # Only a kill leaves the mark: after a plain failure, what was there before still works.
+        raise
+    UNFINISHED.unlink()
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run(
+        command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = f"{done.stdout}{done.stderr}".strip()
+        raise SetupError(f"{shlex.join(map(str, command))}\n{said}\n{advice(said.lower())}")
+
+
+def advice(said: str) -> str:
+    if "ensurepip" in said or "no module named" in said:
+        return "Python's pip or venv is missing. Install it (for example: apt install python3-venv)."
+    if NO_NETWORK.search(said):
+        return (
+            "The package index cannot be reached. Check the network, and HTTPS_PROXY or PIP_INDEX_URL if you use them."
+        )
+    return "Run it again; if it fails in the same way, remove .venv first."
+
+
+@contextmanager
+def step(name: str) -> Generator[None]:
+    started = time.monotonic()
+    yield
+    say(f"  {name}: {time.monotonic() - started:.1f} s")
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except SetupError as error:
+        sys.exit(f"sylph: set-up failed. {error}")
+    except OSError as error:
+        sys.exit(f"sylph: set-up failed. {error}. Check that {ROOT} can be written to and that the disk has room.")
+    except KeyboardInterrupt:
+        sys.exit("sylph: set-up was interrupted; the next start does it again.")

@@ -1,0 +1,73 @@
+"""Run every check and test of the project.
+
+    ./check             format, lint, types, imports, then all tests
+    ./check fast        without the tests
+    ./check fix         format the code and fix what ruff can fix
+    ./check ARGUMENTS   only pytest, with these arguments
+
+Every static check is run, also after one has failed; the closing line is pytest's own.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+
+STATIC = {
+    "format": ("ruff", "format", "--check"),
+    "lint": ("ruff", "check", "--quiet"),
+    "types": ("basedpyright", "--warnings"),
+    "imports": ("lint-imports", "--no-logo"),
+}
+FIX = {
+    "format": ("ruff", "format"),
+    "fix": ("ruff", "check", "--fix"),
+}
+
+
+def main(arguments: list[str]) -> int:
+    match arguments:
+        case ["-h" | "--help"]:
+            print(__doc__)
+            return 0
+        case ["fast"]:
+            return bool(failures(STATIC))
+        case ["fix"]:
+            return bool(failures(FIX))
+        case []:
+            failed = failures(STATIC)
+            if not any((ROOT / "tests").rglob("test_*.py")):
+                print("== tests: there are none yet")
+                return bool(failed)
+            print(f"== tests{' (failed before them: ' + ', '.join(failed) + ')' if failed else ''}", flush=True)
+            return call("pytest", "-n", "2", "--quiet") or bool(failed)
+        case _:
+            return call("pytest", *arguments)
+
+
+def failures(steps: dict[str, tuple[str, ...]]) -> list[str]:
+    """The names of the steps that failed; all are run."""
+    return [name for name, command in steps.items() if not passes(name, command)]
+
+
+def passes(name: str, command: tuple[str, ...]) -> bool:
+    started = time.monotonic()
+    print(f"== {name}", flush=True)
+    code = call(*command)
+    print(f"   {'ok' if code == 0 else 'FAILED'}, {time.monotonic() - started:.1f} s", flush=True)
+    return code == 0
+
+
+def call(program: str, *arguments: str) -> int:
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    return subprocess.run(
+        [BIN / program, *arguments], cwd=ROOT, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, check=False
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
