@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -85,10 +84,8 @@ def whole() -> bool:
 
 
 def make_venv() -> None:
-    if VENV.exists():
-        shutil.rmtree(VENV)
     with step("virtual environment"):
-        run(sys.executable, "-m", "venv", "--without-pip", VENV)
+        run(sys.executable, "-m", "venv", "--without-pip", "--clear", VENV)
     with step("uv"):
         if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
             pip = [sys.executable, "-m", "pip", "--python", PYTHON]
@@ -145,9 +142,7 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1])
-    except SetupError as error:
+    except (SetupError, OSError) as error:
         sys.exit(f"sylph: set-up failed. {error}")
-    except OSError as error:
-        sys.exit(f"sylph: set-up failed. {error}. Check that {ROOT} can be written to and that the disk has room.")
     except KeyboardInterrupt:
         sys.exit("sylph: set-up was interrupted; the next start does it again.")
