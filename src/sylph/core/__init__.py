@@ -1,0 +1,1 @@
+"""Values and contracts: pure, and known to every other room."""

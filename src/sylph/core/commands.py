@@ -1,0 +1,91 @@
+"""What may be asked of a session, by whichever door."""
+
+import msgspec
+
+from sylph.core.facts import Delivery, Mode
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """Say something. While a turn runs it steers that turn, or waits for its end (`follow`)."""
+
+    text: str
+    delivery: Delivery = "steer"
+    key: str = ""
+    actor: str = "user"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer an `asked`. The first answer counts."""
+
+    id: str
+    answer: str
+    reason: str = ""
+    actor: str = "user"
+
+
+class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
+    """End the running turn now."""
+
+    reason: str = ""
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Hold the running turn at its next safe point."""
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """Let a paused turn go on, or pick up a turn that a crash left open."""
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a turn again from its message; without a turn, the last one. The log keeps the old one."""
+
+    turn: str = ""
+    text: str = ""
+
+
+class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
+    """Take back a message that waits."""
+
+    id: str
+
+
+class Compact(msgspec.Struct, frozen=True):
+    """Summarise what is old now, without waiting for the window to fill."""
+
+
+class Rename(msgspec.Struct, frozen=True, kw_only=True):
+    title: str
+
+
+class SetMode(msgspec.Struct, frozen=True, kw_only=True):
+    mode: Mode
+
+
+class SetModel(msgspec.Struct, frozen=True, kw_only=True):
+    model: str
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Put the session into the trash."""
+
+
+class Restore(msgspec.Struct, frozen=True):
+    """Take the session out of the trash."""
+
+
+Command = (
+    Send
+    | Answer
+    | Interrupt
+    | Pause
+    | Continue
+    | Retry
+    | Withdraw
+    | Compact
+    | Rename
+    | SetMode
+    | SetModel
+    | Delete
+    | Restore
+)

@@ -1,0 +1,92 @@
+"""The one envelope, and the registry of every type of event that travels in it."""
+
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+VERSION: Final = 1
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event says. `wire` is its name outside this process."""
+
+    wire: ClassVar[str] = ""
+
+
+class Fact(Body, frozen=True, kw_only=True):
+    """Something that happened and must survive a restart."""
+
+    # A durable fact is on the disk (not only in the kernel) before anybody is told of it.
+    durable: ClassVar[bool] = False
+
+
+class Signal(Body, frozen=True, kw_only=True):
+    """Live progress. Shown and forgotten."""
+
+
+class Carried(Fact, frozen=True, kw_only=True):
+    """A record this version cannot read: a newer type, a newer version, or a damaged one. Kept as it came."""
+
+    type: str
+    raw: bytes
+    why: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """The one envelope every reader sees. Signals carry `seq` 0 and no hash."""
+
+    session: str
+    seq: int
+    ts: int
+    body: Body
+    turn: str = ""
+    actor: str = "sylph"
+    cause: int = 0
+    hash: str = ""
+
+    @property
+    def type(self) -> str:
+        return self.body.type if isinstance(self.body, Carried) else self.body.wire
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Where a session's log ends: what the next record must follow."""
+
+    seq: int = 0
+    hash: str = ""
+
+
+def data_of(body: Body) -> bytes:
+    """The `data` of an event, as it is written and hashed."""
+    return body.raw if isinstance(body, Carried) else msgspec.json.encode(body)
+
+
+def line_of(event: Event) -> bytes:
+    """The event as one line of JSON: the pinned contract of `--json`."""
+    head = {
+        "v": VERSION,
+        "session": event.session,
+        "seq": event.seq,
+        "turn": event.turn,
+        "ts": event.ts,
+        "type": event.type,
+        "actor": event.actor,
+        "cause": event.cause,
+        "hash": event.hash,
+        "data": msgspec.Raw(_json_or_text(event.body)),
+    }
+    return msgspec.json.encode(head)
+
+
+def _json_or_text(body: Body) -> bytes:
+    if not isinstance(body, Carried):
+        return msgspec.json.encode(body)
+    try:
+        msgspec.json.decode(body.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.encode({"damaged": body.why})
+    return body.raw
+
+
+def schema_of(kind: type[Body]) -> dict[str, Any]:
+    return msgspec.json.schema(kind)

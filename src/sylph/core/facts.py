@@ -1,0 +1,352 @@
+"""Every fact a session's log can hold, declared once; references, schemas and stream names are made from this."""
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from sylph.core.errors import Trouble
+from sylph.core.events import Fact
+from sylph.core.messages import Usage
+
+Outcome = Literal["finished", "failed", "cancelled", "budget", "interrupted"]
+Delivery = Literal["start", "steer", "follow"]
+Decision = Literal["allow", "ask", "deny"]
+Mode = Literal["trust", "auto_noselfmod", "ask", "sandbox", "plan"]
+Effect = Literal["read", "write", "external", "self"]
+Risk = Literal["safe", "caution", "dangerous"]
+Recourse = Literal["pure", "by_content", "by_key", "by_probe", "unknowable"]
+StepStatus = Literal["pending", "doing", "done", "dropped"]
+
+
+class SessionCreated(Fact, frozen=True, kw_only=True):
+    """The first fact of every session: where it works, how, and with what."""
+
+    wire: ClassVar[str] = "session.created"
+    durable: ClassVar[bool] = True
+    workspace: str
+    model: str
+    mode: Mode
+    title: str = ""
+    prompt: int = 1
+    sylph: str = ""
+    dry_run: bool = False
+
+
+class SessionRenamed(Fact, frozen=True, kw_only=True):
+    """The session has a new title. `auto` when Sylph took it from the first message."""
+
+    wire: ClassVar[str] = "session.renamed"
+    title: str
+    auto: bool = False
+
+
+class SessionForked(Fact, frozen=True, kw_only=True):
+    """All before this was copied from `parent`, up to and with its fact `at`; from here on the two differ."""
+
+    wire: ClassVar[str] = "session.forked"
+    durable: ClassVar[bool] = True
+    parent: str
+    at: int
+    root: str
+
+
+class SessionDeleted(Fact, frozen=True, kw_only=True):
+    """The session is in the trash: not listed, still readable, restorable."""
+
+    wire: ClassVar[str] = "session.deleted"
+    durable: ClassVar[bool] = True
+
+
+class SessionRestored(Fact, frozen=True, kw_only=True):
+    """The session is back from the trash."""
+
+    wire: ClassVar[str] = "session.restored"
+    durable: ClassVar[bool] = True
+
+
+class SessionMode(Fact, frozen=True, kw_only=True):
+    """The permission mode changed."""
+
+    wire: ClassVar[str] = "session.mode"
+    durable: ClassVar[bool] = True
+    mode: Mode
+    was: Mode
+
+
+class SessionModel(Fact, frozen=True, kw_only=True):
+    """The session thinks with another model from now on."""
+
+    wire: ClassVar[str] = "session.model"
+    model: str
+    was: str
+
+
+class InputReceived(Fact, frozen=True, kw_only=True):
+    """Somebody said something. Once this is written the message is kept; `key` makes a repeated send one message."""
+
+    wire: ClassVar[str] = "input.received"
+    durable: ClassVar[bool] = True
+    id: str
+    text: str
+    delivery: Delivery = "start"
+    key: str = ""
+
+
+class InputDelivered(Fact, frozen=True, kw_only=True):
+    """A steering message reached the running turn: from here on the model sees it."""
+
+    wire: ClassVar[str] = "input.delivered"
+    id: str
+
+
+class InputCancelled(Fact, frozen=True, kw_only=True):
+    """A waiting message was taken back before it was delivered."""
+
+    wire: ClassVar[str] = "input.cancelled"
+    durable: ClassVar[bool] = True
+    id: str
+
+
+class TurnStarted(Fact, frozen=True, kw_only=True):
+    """A turn begins with the message `input`. A retry names the turn it replaces."""
+
+    wire: ClassVar[str] = "turn.started"
+    input: str
+    profile: str = "chat"
+    retry_of: str = ""
+
+
+class TurnResumed(Fact, frozen=True, kw_only=True):
+    """The process died in the middle of this turn; it goes on from the log. `attempt` counts these."""
+
+    wire: ClassVar[str] = "turn.resumed"
+    durable: ClassVar[bool] = True
+    attempt: int
+    open_calls: tuple[str, ...] = ()
+
+
+class TurnEnded(Fact, frozen=True, kw_only=True):
+    """The one end of a turn."""
+
+    wire: ClassVar[str] = "turn.ended"
+    durable: ClassVar[bool] = True
+    outcome: Outcome
+    rounds: int = 0
+    ms: int = 0
+    trouble: Trouble | None = None
+
+
+class StateChanged(Fact, frozen=True, kw_only=True):
+    """The session went from one state to another; `event` is the edge it took."""
+
+    wire: ClassVar[str] = "state.changed"
+    to: str
+    was: str
+    event: str
+
+
+class HistoryRewound(Fact, frozen=True, kw_only=True):
+    """The model no longer sees what came from fact `to` on. Nothing is deleted: the log keeps it all."""
+
+    wire: ClassVar[str] = "history.rewound"
+    to: int
+    why: str = ""
+
+
+class ContextAdded(Fact, frozen=True, kw_only=True):
+    """Something Sylph tells the model: the workspace, the date, a mode change. Appended, never edited into the head."""
+
+    wire: ClassVar[str] = "context.added"
+    topic: str
+    text: str
+
+
+class CompactionMade(Fact, frozen=True, kw_only=True):
+    """The model sees this instead of what came before fact `upto`: the person's own `words`, the `ledger` of what was
+    done, and a model's `summary`. The originals stay in the log."""
+
+    wire: ClassVar[str] = "compaction.made"
+    durable: ClassVar[bool] = True
+    upto: int
+    summary: str
+    words: tuple[str, ...]
+    ledger: tuple[str, ...]
+    why: str
+    chunks: int
+    messages: int
+    tokens_before: int
+    tokens_after: int
+
+
+class CompactionFailed(Fact, frozen=True, kw_only=True):
+    """Summarising did not work; nothing was dropped."""
+
+    wire: ClassVar[str] = "compaction.failed"
+    why: str
+    trouble: Trouble
+
+
+class ModelRequested(Fact, frozen=True, kw_only=True):
+    """A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it."""
+
+    wire: ClassVar[str] = "model.requested"
+    model: str
+    round: int
+    role: str = "main"
+    messages: int = 0
+    bytes: int = 0
+    digest: str = ""
+
+
+class ModelResponded(Fact, frozen=True, kw_only=True):
+    """A model's whole answer to one request. Its calls follow as `tool.called`."""
+
+    wire: ClassVar[str] = "model.responded"
+    model: str
+    text: str
+    finish: str
+    reasoning: str = ""
+    calls: int = 0
+    usage: Usage = msgspec.field(default_factory=Usage)
+    cost: int | None = None
+    ms: int = 0
+    first_ms: int = 0
+    role: str = "main"
+
+
+class ModelFailed(Fact, frozen=True, kw_only=True):
+    """A request did not work. `retry_ms` says when the next try comes; without it there is none."""
+
+    wire: ClassVar[str] = "model.failed"
+    model: str
+    trouble: Trouble
+    attempt: int
+    retry_ms: int | None = None
+    partial: str = ""
+    role: str = "main"
+
+
+class ToolCalled(Fact, frozen=True, kw_only=True):
+    """The model asks for a call. `arguments` is its JSON as it came."""
+
+    wire: ClassVar[str] = "tool.called"
+    call: str
+    name: str
+    arguments: str
+
+
+class ToolDecided(Fact, frozen=True, kw_only=True):
+    """Whether a call may run, who said so, and why.
+
+    `digest` binds it to the arguments; `grant` is what was allowed for the rest of the session.
+    """
+
+    wire: ClassVar[str] = "tool.decided"
+    call: str
+    decision: Decision
+    reason: str
+    by: str
+    effect: Effect
+    risk: Risk
+    digest: str = ""
+    grant: str = ""
+
+
+class ToolStarted(Fact, frozen=True, kw_only=True):
+    """A call runs from here on: on the disk before its effect can be.
+
+    `recourse` tells how the outcome can be learned after a crash.
+    """
+
+    wire: ClassVar[str] = "tool.started"
+    durable: ClassVar[bool] = True
+    call: str
+    effect: Effect
+    recourse: Recourse
+
+
+class ToolFinished(Fact, frozen=True, kw_only=True):
+    """What a call came to. `output` is what the model sees; `whole` names the full output where that was longer."""
+
+    wire: ClassVar[str] = "tool.finished"
+    call: str
+    ok: bool
+    output: str
+    exit: int | None = None
+    trouble: Trouble | None = None
+    ms: int = 0
+    whole: str = ""
+    whole_bytes: int = 0
+
+
+class Asked(Fact, frozen=True, kw_only=True):
+    """The turn waits for a person. The answer comes back as a command, then as the fact `answered`."""
+
+    wire: ClassVar[str] = "asked"
+    durable: ClassVar[bool] = True
+    id: str
+    kind: Literal["approval", "question"]
+    question: str
+    choices: tuple[str, ...] = ()
+    free: bool = False
+    call: str = ""
+    detail: str = ""
+
+
+class Answered(Fact, frozen=True, kw_only=True):
+    """A person's answer, or that none could be had (`by` is `nobody`)."""
+
+    wire: ClassVar[str] = "answered"
+    durable: ClassVar[bool] = True
+    id: str
+    answer: str
+    reason: str = ""
+    by: str = ""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One line of the plan."""
+
+    text: str
+    status: StepStatus = "pending"
+
+
+class PlanUpdated(Fact, frozen=True, kw_only=True):
+    """The agent's checklist, whole, as it is now."""
+
+    wire: ClassVar[str] = "plan.updated"
+    steps: tuple[Step, ...]
+
+
+FACTS: tuple[type[Fact], ...] = (
+    SessionCreated,
+    SessionRenamed,
+    SessionForked,
+    SessionDeleted,
+    SessionRestored,
+    SessionMode,
+    SessionModel,
+    InputReceived,
+    InputDelivered,
+    InputCancelled,
+    TurnStarted,
+    TurnResumed,
+    TurnEnded,
+    StateChanged,
+    HistoryRewound,
+    ContextAdded,
+    CompactionMade,
+    CompactionFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelFailed,
+    ToolCalled,
+    ToolDecided,
+    ToolStarted,
+    ToolFinished,
+    Asked,
+    Answered,
+    PlanUpdated,
+)
+
+BY_WIRE: dict[str, type[Fact]] = {fact.wire: fact for fact in FACTS}

@@ -1,0 +1,40 @@
+"""What a model is shown and what it says, in no vendor's words."""
+
+from typing import Literal
+
+import msgspec
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call the model asks for. `arguments` is its JSON, byte for byte as it came."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens as the provider counted them; 0 where it did not say."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+        )
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One item of the prompt. A `tool` message answers the call `call`."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call: str = ""
+    reasoning: str = ""

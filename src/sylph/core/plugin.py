@@ -1,0 +1,52 @@
+"""The one seam: every faculty, built in or third party, is a Plugin value."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from sylph.core.tool import Tool
+
+Section = Callable[[], str]
+"""A part of the byte-stable head of the prompt; asked once per session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a note may look at before a turn begins."""
+
+    session: str
+    workspace: str
+    mode: str
+    model: str
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Late context: told to the model when `text` differs from what was told last under this topic."""
+
+    topic: str
+    text: str
+
+
+Prepare = Callable[[Situation], Awaitable[Iterable[Note]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """What a faculty adds to a turn. Every field but the name is optional."""
+
+    name: str
+    tools: tuple[Tool, ...] = ()
+    sections: tuple[Section, ...] = ()
+    prepare: tuple[Prepare, ...] = ()
+
+
+def merge(plugins: Iterable[Plugin]) -> Plugin:
+    """Many plugins as one, in order."""
+    parts = tuple(plugins)
+    return Plugin(
+        name="all",
+        tools=tuple(tool for part in parts for tool in part.tools),
+        sections=tuple(section for part in parts for section in part.sections),
+        prepare=tuple(step for part in parts for step in part.prepare),
+    )

@@ -1,0 +1,107 @@
+"""The contract with a language model."""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from sylph.core.messages import Message, ToolCall, Usage
+
+Finish = Literal["stop", "calls", "length", "filtered"]
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as the model sees it; `schema` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to one model. `system` and `tools` are the byte-stable head, `messages` only ever grow."""
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A piece of the arguments of the call number `index`."""
+
+    index: int
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The service sent something that carries nothing: a keep-alive, an empty delta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The last thing a stream yields. The calls' ids are the provider's own; the engine gives them its own."""
+
+    text: str
+    finish: Finish
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+Chunk = Text | Reasoning | Arguments | Alive | Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What is known of a model. Prices are micro-dollars per million tokens; None is unknown, 0 is free."""
+
+    name: str
+    window: int | None = None
+    price_in: int | None = None
+    price_out: int | None = None
+    price_cached: int | None = None
+
+
+class Provider(Protocol):
+    """One service that speaks one wire dialect. It never retries: the gateway does."""
+
+    @property
+    def name(self) -> str: ...
+
+    def body(self, request: Request) -> bytes:
+        """The exact bytes that would go out; equal requests give equal bytes."""
+        ...
+
+    def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+        """Sends `body` once. Raises ProviderError; the last chunk is a Reply."""
+        ...
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        """What the service offers now."""
+        ...
+
+    def info(self, model: str) -> ModelInfo:
+        """What is known of a model without asking anybody."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+Providers = Mapping[str, Provider]

@@ -1,0 +1,23 @@
+"""Cutting text down to what is worth showing, honestly."""
+
+CUT = " […] "
+
+
+def trim(text: str, limit: int) -> str:
+    """The head and the tail of `text`: `limit` characters at most."""
+    if len(text) <= limit:
+        return text
+    # Commands stand at the start and errors at the end, so the middle goes.
+    half = max((limit - len(CUT)) // 2, 0)
+    return text[:half] + CUT + text[len(text) - half :]
+
+
+def first_line(text: str, limit: int = 72) -> str:
+    """A one-line stand-in for `text`, for titles and tables."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 turn`, `2 turns`, `1,234 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,98 @@
+"""The contract of a tool: typed arguments, a declared effect, a preview, and a result that is never an exception."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sylph.core.errors import Trouble
+from sylph.core.facts import Effect, Fact, Recourse, Risk
+from sylph.core.provider import ToolSpec
+
+
+class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of every tool's arguments; their JSON Schema is made from the fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a call came to. `text` is the whole output; the executor cuts what the model sees."""
+
+    text: str
+    ok: bool = True
+    exit: int | None = None
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What this call, with these arguments, would do to the world."""
+
+    effect: Effect
+    risk: Risk
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    text: str
+    choices: tuple[str, ...] = ()
+    free: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All a tool may touch."""
+
+    session: str
+    call: str
+    workspace: Path
+    seconds: float
+    output: Callable[[str], None]
+    """Shows a piece of output while the call runs."""
+    emit: Callable[[Fact], Awaitable[object]]
+    """Writes a fact of the tool's own (the plan does)."""
+    ask: Callable[[Sequence[Question]], Awaitable[Sequence[str]]]
+    """Asks the person; raises Refused where nobody is there to answer."""
+    whole: Callable[[str], Awaitable[str | None]]
+    """The full output of an earlier call of this session, by the call's id."""
+
+
+Run = Callable[[Any, Context], Awaitable[Result]]
+Preview = Callable[[Any, Context], Awaitable[str]]
+Judge = Callable[[Any, Context], Judged]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One thing the agent can do. A tool is a value: growing by one is a file that returns one."""
+
+    name: str
+    description: str
+    args: type[Args]
+    run: Run
+    effect: Effect
+    risk: Risk = "safe"
+    recourse: Recourse = "unknowable"
+    preview: Preview | None = None
+    """What a call would do, without doing it: the dry run, and what an approval shows."""
+    judge: Judge | None = None
+    """The effect and risk of a call where they depend on its arguments."""
+    seconds: float | None = 120.0
+    """Wall-clock limit; None for what waits for a person."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.description, schema_of(self.args))
+
+
+def schema_of(args: type[Args]) -> dict[str, Any]:
+    """The JSON Schema of `args`, inlined and without Python's class names."""
+    (schema,), parts = msgspec.json.schema_components([args], ref_template="#/$defs/{name}")
+    own = dict(parts[schema["$ref"].rpartition("/")[2]])
+    own.pop("title", None)
+    own.pop("description", None)
+    others = {name: part for name, part in parts.items() if name != args.__name__}
+    return {**own, "$defs": others} if others else own

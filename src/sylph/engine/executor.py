@@ -1,0 +1,283 @@
+"""Every tool call goes through here: find it, check it, have it allowed, run it, and always have a result."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from sylph.core import facts, signals
+from sylph.core.clock import Clock, SystemClock
+from sylph.core.errors import Refused, SylphError, ToolError, Trouble
+from sylph.core.events import Fact, Signal
+from sylph.core.facts import Asked
+from sylph.core.messages import ToolCall
+from sylph.core.provider import ToolSpec
+from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.engine.policy import Ruling, decide
+from sylph.engine.shape import shape
+from sylph.engine.summary import Summary
+
+YES, SESSION, NO = "yes", "session", "no"
+GRACE = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How long a call may take and how much of its output is shown."""
+
+    seconds: float = 120.0
+    lines: int = 2000
+    bytes: int = 51_200
+
+
+class Desk(Protocol):
+    """What the executor needs of the session it works for."""
+
+    @property
+    def summary(self) -> Summary: ...
+    async def emit(
+        self, *facts: Fact, durable: bool | None = None, blobs: Sequence[tuple[str, bytes]] = ()
+    ) -> object: ...
+    def show(self, signal: Signal) -> None: ...
+    async def ask(self, build: Callable[[str], Asked]) -> facts.Answered: ...
+    async def hold(self) -> None: ...
+    async def whole(self, call: str) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that can run: its tool, its typed arguments and what they would do."""
+
+    call: ToolCall
+    tool: Tool
+    args: Any
+    judged: Judged
+    context: Context
+
+
+class Executor:
+    def __init__(self, tools: Iterable[Tool], bounds: Bounds | None = None, clock: Clock | None = None) -> None:
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+        self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
+        self._bounds = bounds or Bounds()
+        self._clock = clock or SystemClock()
+
+    async def run(self, calls: Sequence[ToolCall], desk: Desk) -> None:
+        """Runs calls in their order; neighbours that only read run side by side."""
+        for group in self._groups(calls):
+            await desk.hold()
+            if len(group) == 1:
+                await self._one(group[0], desk)
+                continue
+            await _together([self._one(call, desk) for call in group])
+
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+        groups: list[list[ToolCall]] = []
+        parallel = False
+        for call in calls:
+            tool = self.tools.get(call.name)
+            reads = tool is not None and tool.effect == "read" and tool.seconds is not None
+            if reads and parallel:
+                groups[-1].append(call)
+            else:
+                groups.append([call])
+            parallel = reads
+        return groups
+
+    async def _one(self, call: ToolCall, desk: Desk) -> None:
+        began = self._clock.ticks()
+        try:
+            ready = self._ready(call, desk)
+            await self._permit(ready, desk)
+            result = await self._perform(ready, desk)
+        except ToolError as error:
+            result = Result(text=_told(error.trouble), ok=False, trouble=error.trouble)
+        ms = round((self._clock.ticks() - began) * 1000)
+        shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
+        finished = facts.ToolFinished(
+            call=call.id,
+            ok=result.ok,
+            output=shaped.text,
+            exit=result.exit,
+            trouble=result.trouble,
+            ms=ms,
+            whole=shaped.digest,
+            whole_bytes=len(shaped.whole),
+        )
+        await desk.emit(finished, blobs=[(shaped.digest, shaped.whole)] if shaped.digest else ())
+
+    def _ready(self, call: ToolCall, desk: Desk) -> _Ready:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            raise ToolError(
+                f"There is no tool {call.name!r}.", kind="unknown_tool", next=[f"Known tools: {', '.join(self.tools)}."]
+            )
+        args = parse(tool, call.arguments)
+        context = self._context(call, tool, desk)
+        judged = tool.judge(args, context) if tool.judge else Judged(tool.effect, tool.risk)
+        return _Ready(call, tool, args, judged, context)
+
+    def _context(self, call: ToolCall, tool: Tool, desk: Desk) -> Context:
+        def output(text: str) -> None:
+            desk.show(signals.ToolOutput(call=call.id, text=text))
+
+        async def ask(questions: Sequence[Question]) -> Sequence[str]:
+            return [await _question(question, call, desk) for question in questions]
+
+        return Context(
+            session=desk.summary.id,
+            call=call.id,
+            workspace=Path(desk.summary.workspace),
+            seconds=self._bounds.seconds if tool.seconds is None else min(tool.seconds, self._bounds.seconds),
+            output=output,
+            emit=desk.emit,
+            ask=ask,
+            whole=desk.whole,
+        )
+
+    async def _permit(self, ready: _Ready, desk: Desk) -> None:
+        """Writes the decision down, and that the call starts: on the disk before an effect can be."""
+        known = desk.summary.open_calls.get(ready.call.id)
+        bound = digest(ready.call)
+        key = grant(ready)
+        ruling = decide(desk.summary.mode, ready.judged.effect, ready.judged.risk, granted=key in desk.summary.grants)
+        granted = ""
+        if known and known.decided and known.digest == bound:
+            # Decided before the process died: the same call with the same arguments is not asked about twice.
+            ruling = Ruling("allow", "allowed before the interruption", "log")
+        elif ruling.decision == "ask" and desk.summary.dry_run:
+            ruling = Ruling("allow", "a dry run changes nothing", "dry_run")
+        elif ruling.decision == "ask":
+            ruling, granted = await self._approval(ready, desk, key)
+        decided = facts.ToolDecided(
+            call=ready.call.id,
+            decision=ruling.decision,
+            reason=ruling.reason,
+            by=ruling.by,
+            effect=ready.judged.effect,
+            risk=ready.judged.risk,
+            digest=bound,
+            grant=granted,
+        )
+        if ruling.decision != "allow":
+            await desk.emit(decided)
+            raise Refused(f"{ready.tool.name} was not permitted: {ruling.reason}.", next=_otherwise(ruling))
+        started = facts.ToolStarted(call=ready.call.id, effect=ready.judged.effect, recourse=ready.tool.recourse)
+        await desk.emit(decided, started, durable=ready.judged.effect != "read" and not desk.summary.dry_run)
+
+    async def _approval(self, ready: _Ready, desk: Desk, key: str) -> tuple[Ruling, str]:
+        detail = await self._preview(ready)
+        answered = await desk.ask(
+            lambda id: facts.Asked(
+                id=id,
+                kind="approval",
+                question=f"May {ready.tool.name} run?",
+                choices=(YES, SESSION, NO),
+                call=ready.call.id,
+                detail=detail,
+            )
+        )
+        if answered.answer in (YES, SESSION):
+            reason = "you said yes" + (" for the session" if answered.answer == SESSION else "")
+            return Ruling("allow", reason, answered.by), key if answered.answer == SESSION else ""
+        why = f"{answered.by} said no" if answered.by not in ("", "user") else "the user said no"
+        return Ruling("deny", f"{why}: {answered.reason}" if answered.reason else why, answered.by), ""
+
+    async def _preview(self, ready: _Ready) -> str:
+        if ready.tool.preview is None:
+            return ready.judged.why
+        try:
+            return await ready.tool.preview(ready.args, ready.context)
+        except ToolError as error:
+            return str(error)
+
+    async def _perform(self, ready: _Ready, desk: Desk) -> Result:
+        if desk.summary.dry_run and ready.judged.effect != "read":
+            return Result(text=f"[dry run: nothing was changed]\n{await self._preview(ready)}")
+        limit = None if ready.tool.seconds is None else ready.context.seconds + GRACE
+        try:
+            async with asyncio.timeout(limit):
+                return await ready.tool.run(ready.args, ready.context)
+        except TimeoutError as error:
+            raise ToolError(f"{ready.tool.name} took longer than {limit:.0f} s.", kind="timeout") from error
+        except SylphError:
+            raise
+        except Exception as error:
+            logger.exception("tool %s failed", ready.tool.name)
+            raise ToolError(
+                f"{ready.tool.name} failed: {type(error).__name__}: {error}", kind="tool_crashed"
+            ) from error
+
+
+async def _together(runs: Sequence[Coroutine[Any, Any, None]]) -> None:
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for run in runs:
+                tasks.create_task(run)
+    except BaseExceptionGroup as group:
+        # The first failure tells the story; the others are its echo.
+        raise group.exceptions[0] from group
+
+
+def parse(tool: Tool, arguments: str) -> Any:
+    """The typed arguments, or an error that tells the model what to send instead."""
+    try:
+        return msgspec.json.decode(arguments or "{}", type=tool.args, strict=False)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError) as error:
+        fields = ", ".join(tool.args.__struct_fields__)
+        raise ToolError(
+            f"The arguments of {tool.name} are not right: {error}.",
+            kind="invalid_arguments",
+            next=[f"Call it again with valid JSON. Its fields: {fields}."],
+        ) from error
+
+
+def digest(call: ToolCall) -> str:
+    """Binds an approval to exactly this call."""
+    return hashlib.blake2b(f"{call.name}\0{call.arguments}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def grant(ready: _Ready) -> str:
+    """What a yes for the session covers: a file tool as a whole, anything else only with the same arguments."""
+    return ready.tool.name if ready.tool.recourse == "by_content" else f"{ready.tool.name}:{digest(ready.call)}"
+
+
+async def _question(question: Question, call: ToolCall, desk: Desk) -> str:
+    answered = await desk.ask(
+        lambda id: facts.Asked(
+            id=id,
+            kind="question",
+            question=question.text,
+            choices=question.choices,
+            free=question.free,
+            call=call.id,
+        )
+    )
+    if answered.by == "nobody":
+        raise Refused(
+            f"Nobody answered: {answered.reason or 'no person is there'}.",
+            kind="nobody_there",
+            next=["Decide yourself with the safest assumption, and say which one you made."],
+        )
+    return answered.answer
+
+
+def _told(trouble: Trouble) -> str:
+    """A trouble in the words the model reads."""
+    lines = [f"Error ({trouble.kind}): {trouble.message}"]
+    lines += [f"{key}: {value}" for key, value in trouble.details.items()]
+    lines += [f"Next: {action}" for action in trouble.next]
+    return "\n".join(lines)
+
+
+def _otherwise(ruling: Ruling) -> list[str]:
+    if ruling.by == "mode":
+        return ["Go on without it, or say what you would have done."]
+    return ["Do not try the same again; ask or find another way."]

@@ -1,0 +1,226 @@
+"""Every model call goes through here: one at a time per slot, watched, tried again where that is safe, and counted."""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from sylph.core import facts, signals
+from sylph.core.clock import Clock, SystemClock
+from sylph.core.errors import NoModel, ProviderError
+from sylph.core.events import Fact, Signal
+from sylph.core.messages import Usage
+from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
+from sylph.engine.breaker import Breaker
+from sylph.engine.slots import Slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long and how often a model call is waited for and tried again."""
+
+    retries: int = 4
+    base: float = 0.5
+    longest: float = 30.0
+    longest_asked: float = 120.0
+    first_seconds: float = 300.0
+    idle_seconds: float = 120.0
+    concurrency: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request, for whom, and how urgent (lower goes first)."""
+
+    model: str
+    request: Request
+    role: str = "main"
+    round: int = 0
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """How a call reports: facts are written, signals shown."""
+
+    emit: Callable[[Fact], Awaitable[object]]
+    show: Callable[[Signal], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    reply: Reply
+    cost: int | None
+    ms: int
+    first_ms: int
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What has come of one attempt so far."""
+
+    began: float
+    first: float = 0.0
+    pieces: list[str] = field(default_factory=list[str])
+    spoke: bool = False
+
+
+class Gateway:
+    def __init__(
+        self, providers: Mapping[str, Provider], patience: Patience | None = None, clock: Clock | None = None
+    ) -> None:
+        self._providers = dict(providers)
+        self._patience = patience or Patience()
+        self._clock = clock or SystemClock()
+        self._slots = Slots(self._patience.concurrency)
+        self._breakers: dict[str, Breaker] = {}
+
+    def find(self, model: str) -> tuple[Provider, str]:
+        """`provider/model` → the provider and the name it knows the model by."""
+        name, _, bare = model.partition("/")
+        provider = self._providers.get(name)
+        if provider is None or not bare:
+            known = ", ".join(sorted(self._providers)) or "none"
+            raise NoModel(
+                f"There is no provider for the model {model!r}. Known providers: {known}.",
+                details={"model": model},
+                next=["Give a model as `provider/model`.", "`sylph models` lists what can be used."],
+            )
+        return provider, bare
+
+    def info(self, model: str) -> ModelInfo:
+        provider, bare = self.find(model)
+        return provider.info(bare)
+
+    async def close(self) -> None:
+        for provider in self._providers.values():
+            await provider.close()
+
+    async def call(self, call: Call, voice: Voice) -> Answer:
+        """The whole reply. Retries only as long as nothing of it has been shown."""
+        provider, bare = self.find(call.model)
+        body = provider.body(call.request)
+        await voice.emit(_requested(call, body))
+        attempt = 0
+        while True:
+            attempt += 1
+            stream = _Stream(self._clock.ticks())
+            try:
+                async with self._slots.take(call.priority):
+                    reply = await self._attempt(provider, call.request, body, stream, voice)
+            except ProviderError as error:
+                wait = self._wait(error, attempt, stream)
+                await voice.emit(_failed(call, error, attempt, stream, wait))
+                if wait is None:
+                    raise
+                voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
+                await asyncio.sleep(wait)
+                continue
+            return self._answer(reply, provider.info(bare), stream)
+
+    async def _attempt(self, provider: Provider, request: Request, body: bytes, stream: _Stream, voice: Voice) -> Reply:
+        breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, self._clock))
+        breaker.check()
+        try:
+            reply = await self._listen(provider, request, body, stream, voice)
+        except ProviderError as error:
+            if error.passing:
+                breaker.failed()
+            raise
+        breaker.succeeded()
+        return reply
+
+    async def _listen(self, provider: Provider, request: Request, body: bytes, stream: _Stream, voice: Voice) -> Reply:
+        loop = asyncio.get_running_loop()
+        chunks = provider.stream(request, body)
+        try:
+            async with asyncio.timeout(self._patience.first_seconds) as watchdog:
+                async for chunk in chunks:
+                    watchdog.reschedule(loop.time() + self._patience.idle_seconds)
+                    if isinstance(chunk, Reply):
+                        return chunk
+                    self._show(chunk, stream, voice)
+        except TimeoutError as error:
+            raise self._silent(provider, stream) from error
+        finally:
+            await chunks.aclose()
+        raise ProviderError("cut", f"The answer of {provider.name} ended before it was complete.")
+
+    def _show(self, chunk: Chunk, stream: _Stream, voice: Voice) -> None:
+        if isinstance(chunk, Alive):
+            return
+        if not stream.spoke:
+            stream.spoke, stream.first = True, self._clock.ticks()
+        match chunk:
+            case Text(text):
+                stream.pieces.append(text)
+                voice.show(signals.TextDelta(text=text))
+            case Reasoning(text):
+                voice.show(signals.ReasoningDelta(text=text))
+            case Arguments(index, name, text):
+                voice.show(signals.ArgsDelta(index=index, name=name, text=text))
+            case _:
+                pass
+
+    def _silent(self, provider: Provider, stream: _Stream) -> ProviderError:
+        waited = self._patience.idle_seconds if stream.spoke else self._patience.first_seconds
+        return ProviderError(
+            "timeout",
+            f"{provider.name} sent nothing for {waited:.0f} s.",
+            next=[
+                "Try again with `/retry` or `sylph resume`.",
+                "`limits.idle_seconds` in the config sets how long to wait.",
+            ],
+        )
+
+    def _wait(self, error: ProviderError, attempt: int, stream: _Stream) -> float | None:
+        """Seconds until the next try, or None: it failed for good."""
+        patience = self._patience
+        if stream.spoke or not error.passing or attempt > patience.retries:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= patience.longest_asked else None
+        step = min(patience.base * 2 ** (attempt - 1), patience.longest)
+        return step * random.uniform(0.75, 1.25)
+
+    def _answer(self, reply: Reply, info: ModelInfo, stream: _Stream) -> Answer:
+        now = self._clock.ticks()
+        first = stream.first or now
+        return Answer(
+            reply=reply,
+            cost=cost(reply.usage, info),
+            ms=round((now - stream.began) * 1000),
+            first_ms=round((first - stream.began) * 1000),
+        )
+
+
+def cost(usage: Usage, info: ModelInfo) -> int | None:
+    """Micro-dollars, or None where a price is not known: unknown is never shown as free."""
+    if info.price_in is None or info.price_out is None:
+        return None
+    cached = info.price_in if info.price_cached is None else info.price_cached
+    fresh = max(usage.input - usage.cached, 0)
+    return round((fresh * info.price_in + usage.cached * cached + usage.output * info.price_out) / 1_000_000)
+
+
+def _requested(call: Call, body: bytes) -> facts.ModelRequested:
+    return facts.ModelRequested(
+        model=call.model,
+        round=call.round,
+        role=call.role,
+        messages=len(call.request.messages),
+        bytes=len(body),
+        digest=hashlib.blake2b(body, digest_size=16).hexdigest(),
+    )
+
+
+def _failed(call: Call, error: ProviderError, attempt: int, stream: _Stream, wait: float | None) -> facts.ModelFailed:
+    return facts.ModelFailed(
+        model=call.model,
+        trouble=error.trouble,
+        attempt=attempt,
+        retry_ms=None if wait is None else round(wait * 1000),
+        partial="".join(stream.pieces),
+        role=call.role,
+    )

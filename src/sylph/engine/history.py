@@ -1,0 +1,159 @@
+"""Events in, messages out. The conversation a model sees is a fold over the log."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from sylph.core import facts
+from sylph.core.events import Event
+from sylph.core.messages import Message, ToolCall
+from sylph.engine.fold import Fold
+
+CHARS_PER_TOKEN = 4
+NO_RESULT = "[no result: this branch of the session was cut off before the call ended]"
+
+
+class Entry(msgspec.Struct, array_like=True):
+    """A message and where in the log it came from. `kind` tells inputs and notes apart, which look alike to a model."""
+
+    seq: int
+    turn: str
+    kind: str
+    message: Message
+
+
+class History(msgspec.Struct):
+    entries: list[Entry] = []
+    inputs: dict[str, str] = {}
+    summary: str = ""
+    words: tuple[str, ...] = ()
+    ledger: tuple[str, ...] = ()
+    upto: int = 0
+    chars: int = 0
+    # What a provider last counted, and how many characters there were then: the best estimate grows from it.
+    counted: int = 0
+    counted_chars: int = 0
+    # Set when a rewind reaches behind a compaction: only the whole log can tell what was there.
+    lost: bool = False
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the model is shown: the summary, if there is one, and all since; every call has its result."""
+        shown = [Message("user", self.recap())] if self.upto else []
+        return (*shown, *_paired(entry.message for entry in self.entries))
+
+    def recap(self) -> str:
+        """What stands in for all that was compacted away."""
+        return recap(self.words, self.ledger, self.summary)
+
+    def tokens(self) -> int:
+        """How many tokens this is: counted by the provider as far as it saw it, estimated for the rest."""
+        return max(self.counted + (self.chars - self.counted_chars) // CHARS_PER_TOKEN, 0)
+
+
+def recap(words: tuple[str, ...], ledger: tuple[str, ...], summary: str) -> str:
+    said = "\n".join(f"<said>{text}</said>" for text in words)
+    done = "\n".join(ledger)
+    return (
+        "<summary>\nThe beginning of this conversation was condensed. What the user said, in their own words:\n"
+        f"{said}\n\nWhat was done:\n{done}\n\nHow it stands:\n{summary}\n</summary>"
+    )
+
+
+def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table of what each fact means
+    match event.body:
+        case facts.InputReceived(id=id, text=text):
+            state.inputs[id] = text
+        case facts.InputCancelled(id=id):
+            state.inputs.pop(id, None)
+        case facts.TurnStarted(input=id) | facts.InputDelivered(id=id):
+            _add(state, event, "input", Message("user", state.inputs.pop(id, "")))
+        case facts.ContextAdded(topic=topic, text=text):
+            _note(state, event, Message("user", f'<context topic="{topic}">\n{text}\n</context>'))
+        case facts.ModelResponded(role="main") as body:
+            _add(state, event, "answer", Message("assistant", body.text, reasoning=body.reasoning))
+            if body.usage.input:
+                state.counted, state.counted_chars = body.usage.input + body.usage.output, state.chars
+        case facts.ToolCalled() as body:
+            _call(state, body)
+        case facts.ToolFinished(call=call, output=output):
+            _add(state, event, "result", Message("tool", output, call=call))
+        case facts.CompactionMade() as body:
+            _compact(state, body)
+        case facts.HistoryRewound(to=to):
+            _rewind(state, to)
+        case _:
+            pass
+
+
+def rebuild(read: Callable[[int, int], list[Event]], upto: int) -> History:
+    """The history after fact `upto`, from the whole log: for the rare rewind behind a compaction."""
+    state, seq = History(), 0
+    while seq < upto and (page := read(seq, min(1000, upto - seq))):
+        for event in page:
+            if isinstance(event.body, facts.HistoryRewound) and event.body.to <= state.upto:
+                inputs = state.inputs
+                state = rebuild(read, event.body.to - 1)
+                state.inputs = inputs
+            else:
+                step(state, event)
+        seq = page[-1].seq
+    return state
+
+
+def _add(state: History, event: Event, kind: str, message: Message) -> None:
+    state.entries.append(Entry(event.seq, event.turn, kind, message))
+    state.chars += _size(message)
+
+
+def _note(state: History, event: Event, message: Message) -> None:
+    """Notes stand before the message they go with, so that the person has the last word."""
+    _add(state, event, "note", message)
+    if len(state.entries) > 1 and state.entries[-2].kind == "input":
+        state.entries[-2:] = reversed(state.entries[-2:])
+
+
+def _call(state: History, body: facts.ToolCalled) -> None:
+    for entry in reversed(state.entries):
+        if entry.kind == "answer":
+            call = ToolCall(body.call, body.name, body.arguments)
+            entry.message = msgspec.structs.replace(entry.message, calls=(*entry.message.calls, call))
+            state.chars += len(body.arguments)
+            return
+
+
+def _compact(state: History, body: facts.CompactionMade) -> None:
+    state.entries = [entry for entry in state.entries if entry.seq >= body.upto]
+    state.summary, state.words, state.ledger, state.upto = body.summary, body.words, body.ledger, body.upto
+    _recount(state)
+
+
+def _rewind(state: History, to: int) -> None:
+    state.lost = state.lost or to <= state.upto
+    state.entries = [entry for entry in state.entries if entry.seq < to]
+    _recount(state)
+
+
+def _recount(state: History) -> None:
+    state.chars = (len(state.recap()) if state.upto else 0) + sum(_size(entry.message) for entry in state.entries)
+    state.counted, state.counted_chars = state.chars // CHARS_PER_TOKEN, state.chars
+
+
+def _size(message: Message) -> int:
+    return len(message.text) + sum(len(call.arguments) + len(call.name) for call in message.calls)
+
+
+def _paired(messages: Iterable[Message]) -> Iterable[Message]:
+    """Providers refuse a call without a result, so a branch that was cut off gets one that says so."""
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if message.role != "tool":
+            yield from (Message("tool", NO_RESULT, call=call) for call in waiting)
+            waiting = {call.id: None for call in message.calls}
+            yield message
+        elif message.call in waiting:
+            del waiting[message.call]
+            yield message
+    yield from (Message("tool", NO_RESULT, call=call) for call in waiting)
+
+
+HISTORY: Fold[History] = Fold("history", 1, History, step)

@@ -1,0 +1,205 @@
+"""The append-only record of every session; the only source of truth."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sylph.core.errors import Conflict, StoreError, Trouble
+from sylph.core.events import Event, Head
+from sylph.engine import schema
+from sylph.engine.seal import Draft, Record, event_of, seal
+from sylph.engine.writer import Job, Writer
+
+COLUMNS = "session, seq, v, turn, ts, type, actor, cause, data, salt, hash"
+NOBODY = Head()
+
+
+class Appended(NamedTuple):
+    """Facts that have their place in the log, and when they are safe there."""
+
+    events: list[Event]
+    done: "asyncio.Future[None]"
+
+
+class Log:
+    """Appends through one writer thread; reads on connections of their own, which never wait for it."""
+
+    def __init__(self, path: Path, reader: sqlite3.Connection, writer: Writer | None) -> None:
+        self.path = path
+        self._reader = reader
+        self._writer = writer
+        self._heads: dict[str, Head] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> "Log":
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return cls(path, schema.connect(path), Writer(schema.connect(path), path))
+        except (sqlite3.OperationalError, OSError) as error:
+            if not path.is_file():
+                raise _unopened(path, error) from error
+            return cls._open_readonly(path, error)
+        except sqlite3.Error as error:
+            raise schema.explain(error, path) from error
+
+    @classmethod
+    def _open_readonly(cls, path: Path, cause: Exception) -> "Log":
+        try:
+            return cls(path, schema.connect_readonly(path), None)
+        except sqlite3.Error as error:
+            raise _unopened(path, cause) from error
+
+    @property
+    def read_only(self) -> bool:
+        return self._writer is None
+
+    def close(self) -> None:
+        if self._writer:
+            self._writer.close()
+        self._reader.close()
+
+    def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int,
+        durable: bool = True,
+        blobs: Sequence[tuple[str, bytes]] = (),
+    ) -> Appended:
+        """Adds `drafts` after the fact `expected`, all or none.
+
+        The order is fixed when this returns; `done` is set when they are all kept, or to the error that kept none.
+        """
+        head = self._heads.get(session) or self.head(session)
+        if head.seq != expected:
+            raise _moved(session, head.seq, expected)
+        records: list[Record] = []
+        for draft in drafts:
+            record = seal(session, head, draft)
+            records.append(record)
+            head = Head(record.seq, record.hash.hex())
+        kept = [(session, digest, data) for digest, data in blobs]
+        job = Job(done=_future(), records=records, blobs=kept, durable=durable)
+        self._put(job)
+        self._heads[session] = head
+        job.done.add_done_callback(lambda done: self._forget(session, done))
+        return Appended([_event(record, draft) for record, draft in zip(records, drafts, strict=True)], job.done)
+
+    def _forget(self, session: str, done: "asyncio.Future[None]") -> None:
+        if done.exception():
+            self._heads.pop(session, None)
+
+    async def change(self, change: Callable[[sqlite3.Connection], None], *, durable: bool = False) -> None:
+        """Any other change to the store, in the writer's own order."""
+        await self._submit(Job(done=_future(), change=change, durable=durable))
+
+    async def install(self, records: Sequence[Record], blobs: Sequence[tuple[str, str, bytes]]) -> None:
+        """Adds records that were sealed elsewhere, as they are."""
+        await self._submit(Job(done=_future(), records=records, blobs=blobs, durable=True))
+
+    def head(self, session: str) -> Head:
+        row = self._one("select seq, hash from session where id = ?", (session,))
+        return Head(row[0], row[1].hex()) if row else NOBODY
+
+    def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        return [event_of(record) for record in self.records(session, after=after, limit=limit)]
+
+    def records(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Record]:
+        rows = self.query(
+            f"select {COLUMNS} from event where session = ? and seq > ? order by seq limit ?", (session, after, limit)
+        )
+        return [Record(*row) for row in rows]
+
+    def blob(self, session: str, digest: str) -> bytes | None:
+        row = self._one("select bytes from blob where session = ? and digest = ?", (session, digest))
+        return row[0] if row else None
+
+    def snapshot(self, session: str, name: str, version: int) -> tuple[int, bytes] | None:
+        row = self._one(
+            "select seq, state from fold where session = ? and name = ? and version = ?", (session, name, version)
+        )
+        return (row[0], row[1]) if row else None
+
+    async def save(self, session: str, name: str, version: int, seq: int, state: bytes) -> None:
+        row = (session, name, version, seq, state)
+        await self.change(lambda db: db.execute("insert or replace into fold values (?,?,?,?,?)", row) and None)
+
+    async def purge(self, session: str) -> None:
+        """Deletes every trace of a session."""
+
+        def delete(db: sqlite3.Connection) -> None:
+            for table, column in (("event", "session"), ("fold", "session"), ("blob", "session"), ("session", "id")):
+                db.execute(f"delete from {table} where {column} = ?", (session,))
+
+        await self.change(delete, durable=True)
+        self._heads.pop(session, None)
+
+    def integrity(self) -> list[Trouble]:
+        """SQLite's own look at the file."""
+        rows = self.query("pragma quick_check(20)", ())
+        return [Trouble("store_damaged", str(row[0])) for row in rows if row[0] != "ok"]
+
+    def sessions(self) -> list[str]:
+        return [row[0] for row in self.query("select id from session", ())]
+
+    def query(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            return self._reader.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise schema.explain(error, self.path) from error
+
+    def _one(self, sql: str, values: Sequence[object]) -> tuple[Any, ...] | None:
+        rows = self.query(sql, values)
+        return rows[0] if rows else None
+
+    async def _submit(self, job: Job) -> None:
+        self._put(job)
+        # A cancelled caller must not leave a half-known commit: the writer finishes, then the cancel goes on.
+        await asyncio.shield(job.done)
+
+    def _put(self, job: Job) -> None:
+        if self._writer is None:
+            raise StoreError(
+                "The store can only be read.",
+                kind="store_read_only",
+                details={"path": self.path},
+                next=[f"Check the permissions of {self.path.parent}.", "Point SYLPH_DATA at a writable folder."],
+            )
+        self._writer.put(job)
+
+
+def _moved(session: str, head: int, expected: int) -> Conflict:
+    return Conflict(
+        f"Session {session} is at fact {head}, not at {expected}.",
+        details={"session": session, "head": head, "expected": expected},
+        next=["Read the session again and decide anew."],
+    )
+
+
+def _future() -> "asyncio.Future[None]":
+    return asyncio.get_running_loop().create_future()
+
+
+def _event(record: Record, draft: Draft) -> Event:
+    return Event(
+        session=record.session,
+        seq=record.seq,
+        ts=record.ts,
+        body=draft.fact,
+        turn=record.turn,
+        actor=record.actor,
+        cause=record.cause,
+        hash=record.hash.hex(),
+    )
+
+
+def _unopened(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"The store at {path} could not be opened: {error}.",
+        kind="store_unopened",
+        details={"path": path},
+        next=["Check that the folder exists and is yours.", "Point SYLPH_DATA at a folder that can be written."],
+    )

@@ -1,0 +1,214 @@
+"""The door of the engine: open sessions, send them commands, watch their events."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from sylph.core import commands, facts
+from sylph.core.clock import Clock, SystemClock
+from sylph.core.errors import NotFound, Trouble, UserError
+from sylph.core.events import Event
+from sylph.core.facts import Mode
+from sylph.core.ids import new_id
+from sylph.core.plugin import Plugin, merge
+from sylph.engine import fold, lease, prompt, tasks, transfer, verify
+from sylph.engine.book import Shelf
+from sylph.engine.bus import Bus
+from sylph.engine.executor import Bounds, Executor
+from sylph.engine.floor import Floor
+from sylph.engine.gateway import Gateway
+from sylph.engine.lease import Lease
+from sylph.engine.log import Log
+from sylph.engine.seal import Draft
+from sylph.engine.session import Session
+from sylph.engine.summary import SUMMARY, Summary
+from sylph.engine.tasks import Task
+from sylph.engine.transfer import Imported
+from sylph.engine.turn import Hands, Limits
+from sylph.engine.verify import Verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    workspace: Path
+    model: str
+    mode: Mode = "ask"
+    title: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a runtime is made of."""
+
+    gateway: Gateway
+    plugins: tuple[Plugin, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    bounds: Bounds = field(default_factory=Bounds)
+    version: str = ""
+    inbox: int = 1024
+
+
+class Runtime:
+    def __init__(self, log: Log, parts: Parts, clock: Clock | None = None) -> None:
+        self._log, self._parts = log, parts
+        self._clock = clock or SystemClock()
+        self._leases = log.path.parent / "locks"
+        bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
+        self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
+        plugin = merge(parts.plugins)
+        self.executor = Executor(plugin.tools, parts.bounds, self._clock)
+        self._hands = Hands(
+            gateway=parts.gateway,
+            executor=self.executor,
+            plugin=plugin,
+            system=prompt.head(section() for section in plugin.sections),
+            limits=parts.limits,
+        )
+        self._sessions: dict[str, Session] = {}
+
+    async def __aenter__(self) -> "Runtime":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends what runs; open turns stay open in the log. Everything acknowledged is on the disk."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await self._parts.gateway.close()
+        self._log.close()
+
+    @property
+    def log(self) -> Log:
+        return self._log
+
+    async def create(self, new: NewSession) -> str:
+        if not new.workspace.is_dir():
+            raise UserError(f"There is no folder {new.workspace}.", kind="no_workspace", next=["Create it first."])
+        id = new_id()
+        created = facts.SessionCreated(
+            workspace=str(new.workspace.resolve()),
+            model=new.model,
+            mode=new.mode,
+            title=new.title,
+            prompt=prompt.CONTRACT,
+            sylph=self._parts.version,
+            dry_run=new.dry_run,
+        )
+        draft = Draft(created, self._clock.now(), "", "user", 0)
+        await self._log.append(id, [draft], expected=0).done
+        return id
+
+    async def send(self, session: str, command: commands.Command) -> str:
+        """Returns when the command is taken; for a message that means: when it is kept, with its id."""
+        return await self._open(session).handle(command)
+
+    def watch(self, session: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
+        return self._shelf.bus.watch(session, after=after)
+
+    async def settled(self, session: str) -> None:
+        if session in self._sessions:
+            await self._sessions[session].settled()
+
+    def _open(self, session: str) -> Session:
+        known = self._sessions.get(session)
+        if known and (known.busy or known.floor.current):
+            return known
+        if not self._log.head(session).seq:
+            raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
+        opened = Session(Floor(session, self._shelf), lambda _: self._hands)
+        self._sessions[session] = opened
+        return opened
+
+    async def sessions(self, *, deleted: bool = False) -> list[Summary]:
+        """All sessions, the latest first; those in the trash only when asked for."""
+        found = [self._summary(id) for id in self._log.sessions()]
+        shown = [summary for summary in found if summary.deleted == deleted]
+        return sorted(shown, key=lambda summary: (summary.updated, summary.id), reverse=True)
+
+    def _summary(self, session: str) -> Summary:
+        open_ = self._sessions.get(session)
+        summary = open_.floor.summary if open_ and open_.busy else fold.load(self._log, session, SUMMARY)[0]
+        return msgspec.structs.replace(
+            summary, id=session, pid=lease.holder(self._leases, session), window=self._window(summary.model)
+        )
+
+    def _window(self, model: str) -> int:
+        try:
+            return self._parts.gateway.info(model).window or 0
+        except UserError:
+            return 0
+
+    async def find(self, prefix: str) -> Summary:
+        """One session by its id, the beginning of its id, or `last`."""
+        if prefix == "last":
+            found = await self.sessions()
+            if not found:
+                raise NotFound("There is no session yet.", next=['Start one: `sylph "…"` or `sylph chat`.'])
+            return found[0]
+        ids = [id for id in self._log.sessions() if id.startswith(prefix)] if prefix else []
+        if prefix in ids or len(ids) == 1:
+            return self._summary(prefix if prefix in ids else ids[0])
+        if ids:
+            raise NotFound(
+                f"{prefix!r} is the beginning of {len(ids)} session ids.",
+                kind="ambiguous",
+                details={"candidates": " ".join(sorted(ids)[:10])},
+                next=["Give more of the id."],
+            )
+        raise NotFound(f"There is no session {prefix!r}.", next=["`sylph session list` shows all of them."])
+
+    async def interrupted(self) -> list[Summary]:
+        """Sessions whose turn was open when its process died."""
+        return [
+            summary for summary in await self.sessions() if (summary.open_turn or summary.queue) and not summary.pid
+        ]
+
+    async def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        return self._log.read(session, after=after, limit=limit)
+
+    async def tasks(self, session: str = "") -> list[Task]:
+        """Turns of one session or of all, the latest first."""
+        ids = [session] if session else [summary.id for summary in await self.sessions()]
+        found = [task for id in ids for task in tasks.read(self._log, id)]
+        return sorted(found, key=lambda task: task.started, reverse=True)
+
+    async def whole(self, session: str, call: str) -> str | None:
+        return await self._open(session).floor.whole(call)
+
+    async def fork(self, session: str, *, at: int | None = None) -> str:
+        """A new session that shares everything up to the fact `at`, under an id and a chain of its own."""
+        parent = self._summary((await self.find(session)).id)
+        at = parent.seq if at is None else at
+        if not 1 <= at <= parent.seq:
+            raise UserError(f"{at} is not a fact of {parent.id}.", next=[f"Give a number from 1 to {parent.seq}."])
+        return await transfer.fork(self._log, parent, at, self._clock.now())
+
+    async def purge(self, session: str) -> None:
+        """Removes a session for good. The only thing in Sylph that forgets."""
+        known = self._sessions.get(session)
+        if (known and known.busy) or lease.holder(self._leases, session):
+            raise UserError("The session is at work.", kind="wrong_state", next=["Stop it first."])
+        self._sessions.pop(session, None)
+        await self._log.purge(session)
+
+    def export(self, session: str) -> AsyncGenerator[bytes, None]:
+        return transfer.export(self._log, session)
+
+    async def import_(self, lines: Iterable[bytes], *, new_id: bool = False) -> Imported:
+        return await transfer.import_(self._log, lines, fresh=new_id)
+
+    async def verify(self, session: str = "") -> list[Verified]:
+        ids = [session] if session else sorted(self._log.sessions())
+        return [verify.verify(self._log, id) for id in ids]
+
+    async def checkup(self) -> list[Trouble]:
+        """What is wrong with the store, as far as can be seen."""
+        problems = self._log.integrity()
+        for id in self._log.sessions():
+            problems += verify.damaged(self._log, id)
+        return problems

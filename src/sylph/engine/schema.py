@@ -1,0 +1,106 @@
+"""The tables of the embedded store, and how a connection to it is opened."""
+
+import sqlite3
+from pathlib import Path
+
+from sylph.core.errors import StoreError
+
+VERSION = 1
+
+SCHEMA = """
+create table if not exists event (
+    session text not null, seq integer not null, v integer not null, turn text not null, ts integer not null,
+    type text not null, actor text not null, cause integer not null, data blob not null, salt blob not null,
+    hash blob not null, primary key (session, seq)
+) without rowid;
+create index if not exists event_turns on event (session, seq)
+    where type in ('turn.started', 'turn.resumed', 'turn.ended', 'input.received');
+create table if not exists session (
+    id text primary key, seq integer not null, hash blob not null
+) without rowid;
+create table if not exists fold (
+    session text not null, name text not null, version integer not null, seq integer not null, state blob not null,
+    primary key (session, name)
+) without rowid;
+create table if not exists blob (
+    session text not null, digest text not null, bytes blob not null, primary key (session, digest)
+);
+"""
+
+BUSY_SECONDS = 10.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that can write; makes the file and its tables if they are not there."""
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        (version,) = db.execute("pragma user_version").fetchone()
+        if version > VERSION:
+            raise StoreError(
+                f"The store was written by a newer Sylph (format {version}, this one knows {VERSION}).",
+                kind="store_newer",
+                details={"path": path},
+                next=["Update Sylph, or point SYLPH_DATA at another folder."],
+            )
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma journal_size_limit = 67108864")
+        if version < VERSION:
+            db.executescript(SCHEMA)
+            db.execute(f"pragma user_version = {VERSION}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection for a store that cannot be written: a read-only disk, somebody else's file."""
+    uri = path.resolve().as_uri()
+    try:
+        db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+        db.execute("select count(*) from session").fetchone()
+    except sqlite3.OperationalError:
+        # Without a place for the shared-memory file only an immutable look is possible.
+        db = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+        db.execute("select count(*) from session").fetchone()
+    return db
+
+
+def explain(error: sqlite3.Error, path: Path) -> StoreError:
+    """SQLite's complaint as something a person can act on."""
+    text = str(error)
+    details = {"path": path, "sqlite": text}
+    if "full" in text:
+        return StoreError(
+            "The disk is full: nothing more can be written.",
+            kind="store_full",
+            details=details,
+            next=["Free some space, then run `sylph resume`: everything acknowledged so far is kept."],
+        )
+    if "readonly" in text or "read-only" in text:
+        return StoreError(
+            "The store cannot be written.",
+            kind="store_read_only",
+            details=details,
+            next=[f"Check the permissions of {path}.", "Point SYLPH_DATA at a folder that can be written."],
+        )
+    if "locked" in text or "busy" in text:
+        return StoreError(
+            f"Another program held the store for more than {BUSY_SECONDS:.0f} s.",
+            kind="store_busy",
+            details=details,
+            next=["End the program that holds it, then try again: nothing was lost."],
+        )
+    if "malformed" in text or "not a database" in text or "corrupt" in text:
+        return StoreError(
+            "The store is damaged.",
+            kind="store_damaged",
+            details=details,
+            next=["Run `sylph doctor` to see what can still be read.", "`sylph session export` saves a session."],
+        )
+    return StoreError(
+        f"The store could not be used: {text}.",
+        kind="store_failed",
+        details=details,
+        next=[f"Check that {path.parent} exists, is yours and has space.", "Run `sylph doctor`."],
+    )

@@ -1,0 +1,91 @@
+"""The hash chain: a fact becomes a record that follows its predecessor, and back.
+
+digest = blake2b(salt ‖ data)            so that data can be erased later and its commitment stay
+hash   = blake2b(previous hash ‖ head ‖ digest),  head = the JSON array of every other field of the envelope
+"""
+
+import hashlib
+import os
+from typing import NamedTuple
+
+import msgspec
+
+from sylph.core.events import VERSION, Carried, Event, Fact, Head, data_of
+from sylph.core.facts import BY_WIRE
+
+_DECODERS = {wire: msgspec.json.Decoder(fact) for wire, fact in BY_WIRE.items()}
+_ENCODER = msgspec.json.Encoder()
+
+
+class Record(NamedTuple):
+    """One row of the log, in the order of its columns."""
+
+    session: str
+    seq: int
+    v: int
+    turn: str
+    ts: int
+    type: str
+    actor: str
+    cause: int
+    data: bytes
+    salt: bytes
+    hash: bytes
+
+
+class Draft(NamedTuple):
+    """A fact on its way into the log."""
+
+    fact: Fact
+    ts: int
+    turn: str
+    actor: str
+    cause: int
+
+
+def digest(salt: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(salt + data, digest_size=32).digest()
+
+
+def link(before: bytes, record: Record, committed: bytes) -> bytes:
+    """The hash of `record`, whose data is represented by its digest alone."""
+    head = _ENCODER.encode(
+        [record.v, record.session, record.seq, record.turn, record.ts, record.type, record.actor, record.cause]
+    )
+    return hashlib.blake2b(before + head + committed, digest_size=32).digest()
+
+
+def seal(session: str, head: Head, draft: Draft) -> Record:
+    """The record that `draft` becomes at the end of a log that ends at `head`."""
+    data, salt = data_of(draft.fact), os.urandom(8)
+    type_ = draft.fact.type if isinstance(draft.fact, Carried) else draft.fact.wire
+    bare = Record(
+        session, head.seq + 1, VERSION, draft.turn, draft.ts, type_, draft.actor, draft.cause, data, salt, b""
+    )
+    return bare._replace(hash=link(bytes.fromhex(head.hash), bare, digest(salt, data)))
+
+
+def event_of(record: Record) -> Event:
+    """What a reader sees of a record. It never fails: what cannot be read is carried as it is."""
+    return Event(
+        session=record.session,
+        seq=record.seq,
+        ts=record.ts,
+        body=_fact_of(record),
+        turn=record.turn,
+        actor=record.actor,
+        cause=record.cause,
+        hash=record.hash.hex(),
+    )
+
+
+def _fact_of(record: Record) -> Fact:
+    decoder = _DECODERS.get(record.type)
+    if decoder is None:
+        return Carried(type=record.type, raw=record.data, why="unknown type")
+    if record.v > VERSION:
+        return Carried(type=record.type, raw=record.data, why=f"written by a newer version (v{record.v})")
+    try:
+        return decoder.decode(record.data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Carried(type=record.type, raw=record.data, why=f"damaged: {error}")

@@ -1,0 +1,282 @@
+"""One conversation: takes commands, runs one turn at a time, and is the only writer of its log."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from sylph.core import commands, facts, signals
+from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, Trouble, UserError
+from sylph.core.events import Fact
+from sylph.core.facts import Outcome
+from sylph.core.ids import input_id, turn_id
+from sylph.engine import turn
+from sylph.engine.floor import Floor
+from sylph.engine.states import step
+from sylph.engine.summary import Summary
+from sylph.engine.turn import Hands
+
+QUEUE_LIMIT = 100
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    def __init__(self, floor: Floor, hands: Callable[[Summary], Hands]) -> None:
+        self.floor, self._hands = floor, hands
+        self._work: asyncio.Task[None] | None = None
+        self._entry = asyncio.Lock()
+        self._reason = ""
+        self._closing = False
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    async def settled(self) -> None:
+        """Returns when nothing runs and nothing waits to run."""
+        while self._work and not self._work.done():
+            await asyncio.wait([self._work])
+
+    async def close(self) -> None:
+        """Stops where it stands: an open turn stays open in the log, to be resumed."""
+        if self._work and not self._work.done():
+            self._closing = True
+            self._work.cancel()
+            await asyncio.wait([self._work])
+        await self.floor.save()
+        self.floor.release()
+
+    async def handle(self, command: commands.Command) -> str:  # noqa: C901, PLR0912 - one flat table of commands
+        """Does what is asked, or raises a UserError that says why not. For a message: the id it is kept under."""
+        match command:
+            case commands.Send():
+                return await self._receive(command)
+            case commands.Answer():
+                await self._answer(command)
+            case commands.Interrupt(reason=reason):
+                self._interrupt(reason)
+            case commands.Pause():
+                await self._pause()
+            case commands.Continue():
+                await self._continue()
+            case commands.Retry():
+                return await self._retry(command)
+            case commands.Withdraw(id=id):
+                await self._withdraw(id)
+            case commands.Compact():
+                await self._compact()
+            case commands.Rename(title=title):
+                await self._note(facts.SessionRenamed(title=title))
+            case commands.SetMode(mode=mode):
+                await self._note(facts.SessionMode(mode=mode, was=self.floor.summary.mode))
+            case commands.SetModel(model=model):
+                await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
+            case commands.Delete():
+                self._must_rest("deleted")
+                await self._note(facts.SessionDeleted())
+            case commands.Restore():
+                await self._note(facts.SessionRestored())
+        return ""
+
+    async def _receive(self, command: commands.Send) -> str:
+        summary = self.floor.summary
+        if not command.text.strip():
+            raise UserError("There is nothing in that message.", kind="empty_message")
+        self._must_live()
+        async with self._entry:
+            if command.key and command.key in summary.keys:
+                return summary.keys[command.key]
+            if len(summary.queue) >= QUEUE_LIMIT:
+                raise UserError(f"{QUEUE_LIMIT} messages wait already.", kind="queue_full", next=["Wait for the turn."])
+            self.floor.own()
+            delivery = command.delivery if self.busy else "start"
+            id = input_id(summary.inputs + 1)
+            received = facts.InputReceived(id=id, text=command.text, delivery=delivery, key=command.key)
+            await self.floor.emit(received, actor=command.actor)
+        self._start()
+        return id
+
+    async def _answer(self, command: commands.Answer) -> None:
+        asked = self.floor.summary.asked.get(command.id)
+        if asked is None:
+            raise NotFound(f"No question {command.id!r} waits for an answer; it may have been answered already.")
+        if asked.choices and not asked.free and command.answer not in asked.choices:
+            choices = ", ".join(asked.choices)
+            raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
+        self.floor.own()
+        answered = facts.Answered(id=command.id, answer=command.answer, reason=command.reason, by=command.actor)
+        async with self._entry:
+            if command.id in self.floor.summary.asked:
+                await self.floor.emit(answered, actor=command.actor)
+                self.floor.answered(answered)
+
+    def _interrupt(self, reason: str) -> None:
+        if self._work is None or not self.busy or self.floor.state == "idle":
+            raise UserError("Nothing runs that could be stopped.", kind="wrong_state")
+        self._reason = reason
+        self._work.cancel()
+
+    async def _pause(self) -> None:
+        if not self.busy or step(self.floor.state, "pause") is None:
+            state = self.floor.state
+            raise UserError(
+                f"A session that is {state} cannot be paused.", kind="wrong_state", details={"state": state}
+            )
+        await self.floor.enter("pause")
+
+    async def _continue(self) -> None:
+        if self.busy:
+            await self.floor.unpause()
+            return
+        if not self.floor.summary.open_turn and not self.floor.summary.queue:
+            raise UserError("There is no open turn to go on with.", kind="nothing_open")
+        self.floor.own()
+        self._start()
+
+    async def _retry(self, command: commands.Retry) -> str:
+        self._must_rest("retried")
+        again = command.turn or turn_id(self.floor.summary.turns)
+        began, first = self.floor.turn_start(again)
+        if not began:
+            raise NotFound(f"There is no turn {again!r} to retry.", next=["`sylph session show` lists the turns."])
+        async with self._entry:
+            self.floor.own()
+            id = input_id(self.floor.summary.inputs + 1)
+            text = command.text or self.floor.input_text(first)
+            await self.floor.emit(facts.HistoryRewound(to=began, why="retry"), facts.InputReceived(id=id, text=text))
+        self._start(retry_of=again)
+        return id
+
+    async def _withdraw(self, id: str) -> None:
+        if id not in self.floor.summary.queue:
+            raise NotFound(f"No message {id!r} waits; it may have been delivered already.")
+        await self.floor.emit(facts.InputCancelled(id=id), actor="user")
+
+    async def _compact(self) -> None:
+        self._must_rest("compacted")
+        hands = self._hands(self.floor.summary)
+        if turn.where(self.floor, hands) is None:
+            raise UserError("There is nothing to condense yet.", kind="too_short")
+        self.floor.own()
+        self._work = asyncio.create_task(self._squeeze(hands))
+        await self.settled()
+
+    async def _note(self, fact: Fact) -> None:
+        """A fact about the session itself, written whether or not a turn runs."""
+        taken = self.floor.own()
+        await self.floor.emit(fact, actor="user")
+        if taken and not self.busy:
+            await self.floor.save()
+            self.floor.release()
+
+    def _start(self, retry_of: str = "") -> None:
+        if not self.busy:
+            self._work = asyncio.create_task(self._drive(retry_of))
+
+    async def _drive(self, retry_of: str) -> None:
+        """Runs turns until nothing waits."""
+        floor = self.floor
+        try:
+            if floor.summary.open_turn:
+                resumed = facts.TurnResumed(
+                    attempt=floor.summary.resumed + 1, open_calls=tuple(floor.summary.open_calls)
+                )
+                await floor.enter("resume_turn", resumed)
+                await self._run()
+            await self._mend()
+            while floor.summary.queue:
+                await floor.enter("input", facts.TurnStarted(input=next(iter(floor.summary.queue)), retry_of=retry_of))
+                await self._run()
+                retry_of = ""
+        except StoreError as error:
+            floor.show(signals.SessionFailed(trouble=error.trouble))
+        finally:
+            await floor.save()
+            floor.release()
+
+    async def _squeeze(self, hands: Hands) -> None:
+        try:
+            await self._mend()
+            await turn.squeeze(self.floor, hands, "asked for", after="close")
+        except asyncio.CancelledError:
+            self._uncancel()
+            await self._mend()
+        except StoreError as error:
+            self.floor.show(signals.SessionFailed(trouble=error.trouble))
+        finally:
+            await self.floor.save()
+            self.floor.release()
+
+    async def _run(self) -> None:
+        """One turn from here to its end; whatever happens, it ends in one fact."""
+        hands = self._hands(self.floor.summary)
+        trouble: Trouble | None = None
+        outcome: Outcome = "finished"
+        try:
+            async with asyncio.timeout(hands.limits.seconds):
+                await turn.run_turn(self.floor, hands)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise
+            self._uncancel()
+            outcome, trouble = "cancelled", Trouble("cancelled", self._reason or "interrupted")
+        except StoreError:
+            raise
+        except TimeoutError:
+            limit = hands.limits.seconds
+            outcome, trouble = "budget", Trouble("budget_spent", f"The turn took more than {limit:.0f} s.")
+        except BudgetSpent as error:
+            outcome, trouble = "budget", error.trouble
+        except SylphError as error:
+            outcome, trouble = "failed", error.trouble
+        except Exception as error:
+            logger.exception("turn %s of %s failed", self.floor.summary.open_turn, self.floor.id)
+            outcome, trouble = "failed", Trouble("bug", f"{type(error).__name__}: {error}")
+        await self._end(outcome, trouble)
+
+    async def _end(self, outcome: Outcome, trouble: Trouble | None) -> None:
+        floor = self.floor
+        floor.nobody_waits()
+        await floor.enter(
+            "cancel" if outcome == "cancelled" else "finish",
+            *(_cut_off(id, started=call.started) for id, call in floor.summary.open_calls.items()),
+        )
+        took = max(floor.now - floor.summary.open_since, 0)
+        await floor.enter(
+            "close", facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble)
+        )
+
+    async def _mend(self) -> None:
+        """A state without a turn is what a crash left behind."""
+        if not self.floor.summary.open_turn and self.floor.state != "idle":
+            was, self.floor.state = self.floor.state, "idle"
+            await self.floor.emit(facts.StateChanged(to="idle", was=was, event="close"))
+
+    def _uncancel(self) -> None:
+        task = asyncio.current_task()
+        while task and task.cancelling():
+            task.uncancel()
+
+    def _must_live(self) -> None:
+        id = self.floor.id
+        if not self.floor.summary.id:
+            raise NotFound(f"There is no session {id!r}.", next=["`sylph session list` shows all of them."])
+        if self.floor.summary.deleted:
+            restore = f"`sylph session restore {id}` brings it back."
+            raise UserError("The session is in the trash.", kind="deleted", next=[restore])
+
+    def _must_rest(self, what: str) -> None:
+        self._must_live()
+        if self.busy or self.floor.summary.open_turn:
+            raise UserError(
+                f"A session cannot be {what} while a turn is open.",
+                kind="wrong_state",
+                next=["Wait for the turn or stop it.", f"`sylph resume {self.floor.id}` finishes an interrupted one."],
+            )
+
+
+def _cut_off(id: str, *, started: bool) -> facts.ToolFinished:
+    """The result of a call that a cancelled or failed turn leaves behind."""
+    said = "It was cut off while it ran; it may have had some effect." if started else "It was not started."
+    trouble = Trouble("cancelled", said)
+    return facts.ToolFinished(call=id, ok=False, output=f"[the turn was stopped] {said}", trouble=trouble)

@@ -1,0 +1,46 @@
+"""What the model sees of a tool's output: all of it, or its head and tail and where to find the rest."""
+
+import hashlib
+from typing import NamedTuple
+
+from sylph.core.text import count
+
+
+class Shaped(NamedTuple):
+    """The shown text; where that is a part, the whole as bytes and their digest."""
+
+    text: str
+    whole: bytes = b""
+    digest: str = ""
+
+
+def shape(text: str, call: str, *, lines: int, size: int) -> Shaped:
+    """Cuts `text` to `lines` lines and `size` bytes. Tails matter (that is where errors stand), so both ends stay."""
+    whole = text.encode("utf-8", "replace")
+    total = text.count("\n") + 1
+    if len(whole) <= size and total <= lines:
+        return Shaped(text)
+    head, tail = _ends(text, lines=lines, size=size)
+    note = (
+        f"\n[… {count(total, 'line')}, {len(whole):,} bytes in all; this is the beginning and the end. "
+        f'The whole: read path="output:{call}" with offset and limit …]\n'
+    )
+    return Shaped(head + note + tail, whole, hashlib.blake2b(whole, digest_size=16).hexdigest())
+
+
+def _ends(text: str, *, lines: int, size: int) -> tuple[str, str]:
+    parts = text.split("\n")
+    if len(parts) > lines:
+        head, tail = "\n".join(parts[: lines // 2]), "\n".join(parts[len(parts) - lines // 2 :])
+    else:
+        middle = len(text) // 2
+        head, tail = text[:middle], text[middle:]
+    return _bytes(head, size // 2), _bytes(tail, size // 2, end=True)
+
+
+def _bytes(text: str, size: int, *, end: bool = False) -> str:
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= size:
+        return text
+    cut = raw[len(raw) - size :] if end else raw[:size]
+    return cut.decode("utf-8", "ignore")

@@ -1,0 +1,180 @@
+"""What a session is and does right now: one small state that lists, doors and the session itself go by."""
+
+import msgspec
+
+from sylph.core import facts
+from sylph.core.events import Event
+from sylph.core.facts import Answered, Asked, Mode, Step
+from sylph.core.messages import Usage
+from sylph.core.text import first_line
+from sylph.engine.fold import Fold
+from sylph.engine.states import State
+
+
+class OpenCall(msgspec.Struct):
+    """A call that has no result yet, and how far it came."""
+
+    name: str
+    arguments: str
+    decided: bool = False
+    digest: str = ""
+    started: bool = False
+    recourse: str = ""
+
+
+class Summary(msgspec.Struct):
+    id: str = ""
+    title: str = ""
+    workspace: str = ""
+    model: str = ""
+    mode: Mode = "ask"
+    dry_run: bool = False
+    state: State = "idle"
+    created: int = 0
+    updated: int = 0
+    seq: int = 0
+    turns: int = 0
+    open_turn: str = ""
+    open_input: str = ""
+    open_since: int = 0
+    resumed: int = 0
+    rounds: int = 0
+    calls: int = 0
+    inputs: int = 0
+    questions: int = 0
+    open_calls: dict[str, OpenCall] = {}
+    asked: dict[str, Asked] = {}
+    answers: dict[str, Answered] = {}
+    queue: dict[str, str] = {}
+    follows: list[str] = []
+    keys: dict[str, str] = {}
+    grants: list[str] = []
+    told: dict[str, str] = {}
+    usage: Usage = msgspec.field(default_factory=Usage)
+    cost: int | None = None
+    context_tokens: int = 0
+    window: int = 0
+    parent: str = ""
+    root: str = ""
+    forked_at: int = 0
+    deleted: bool = False
+    plan: tuple[Step, ...] = ()
+    pid: int = 0
+
+
+def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table of what each fact means
+    state.seq, state.updated = event.seq, event.ts
+    match event.body:
+        case facts.SessionCreated() as body:
+            _create(state, event, body)
+        case facts.SessionForked(parent=parent, at=at, root=root):
+            state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
+            state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
+            state.asked, state.open_calls = {}, {}
+        case facts.SessionRenamed(title=title):
+            state.title = title
+        case facts.SessionDeleted():
+            state.deleted = True
+        case facts.SessionRestored():
+            state.deleted = False
+        case facts.SessionMode(mode=mode):
+            state.mode = mode
+        case facts.SessionModel(model=model):
+            state.model = model
+        case facts.InputReceived() as body:
+            _receive(state, body)
+        case facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
+            _unqueue(state, id)
+        case facts.TurnStarted(input=input):
+            _start(state, event, input)
+        case facts.TurnResumed(attempt=attempt):
+            # Whoever waited for these answers is dead; the turn asks anew what it still needs to know.
+            state.resumed, state.asked = attempt, {}
+        case facts.TurnEnded():
+            state.open_turn = state.open_input = ""
+            state.asked, state.answers, state.open_calls = {}, {}, {}
+        case facts.StateChanged(to=to):
+            state.state = to  # pyright: ignore[reportAttributeAccessIssue] - a newer version may know more states
+        case facts.ContextAdded(topic=topic, text=text):
+            state.told[topic] = text
+        case facts.CompactionMade(tokens_after=tokens):
+            state.told, state.context_tokens = {}, tokens
+        case facts.HistoryRewound():
+            state.told = {}
+        case facts.ModelRequested(role="main", round=round_):
+            state.rounds = round_
+        case facts.ModelResponded() as body:
+            _spend(state, body)
+        case facts.ToolCalled(call=call, name=name, arguments=arguments):
+            state.calls += 1
+            state.open_calls[call] = OpenCall(name, arguments)
+        case facts.ToolDecided(call=call, decision=decision, grant=grant, digest=digest):
+            _decide(state, call, decision, digest)
+            if grant:
+                state.grants.append(grant)
+        case facts.ToolStarted(call=call, recourse=recourse):
+            if call in state.open_calls:
+                state.open_calls[call].started, state.open_calls[call].recourse = True, recourse
+        case facts.ToolFinished(call=call):
+            state.open_calls.pop(call, None)
+        case facts.Asked(id=id) as body:
+            state.questions += 1
+            state.asked[id] = body
+        case facts.Answered(id=id) as body:
+            if asked := state.asked.pop(id, None):
+                state.answers[question_key(asked)] = body
+        case facts.PlanUpdated(steps=steps):
+            state.plan = steps
+        case _:
+            pass
+
+
+def question_key(asked: Asked) -> str:
+    """What makes two questions the same: they belong to one call and say the same."""
+    return f"{asked.call}\0{asked.question}"
+
+
+def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
+    state.id = state.root = event.session
+    state.created, state.workspace, state.model = event.ts, body.workspace, body.model
+    state.mode, state.title, state.dry_run = body.mode, body.title, body.dry_run
+
+
+def _receive(state: Summary, body: facts.InputReceived) -> None:
+    state.inputs += 1
+    state.queue[body.id] = body.text
+    if body.delivery == "follow":
+        state.follows.append(body.id)
+    if body.key:
+        state.keys[body.key] = body.id
+    if not state.title:
+        state.title = first_line(body.text, 60)
+
+
+def _unqueue(state: Summary, id: str) -> None:
+    state.queue.pop(id, None)
+    if id in state.follows:
+        state.follows.remove(id)
+
+
+def _start(state: Summary, event: Event, input: str) -> None:
+    _unqueue(state, input)
+    state.turns += 1
+    state.open_turn, state.open_input, state.open_since = event.turn, input, event.ts
+    state.resumed = state.rounds = state.calls = 0
+
+
+def _decide(state: Summary, call: str, decision: str, digest: str) -> None:
+    if call in state.open_calls:
+        state.open_calls[call].decided, state.open_calls[call].digest = decision == "allow", digest
+
+
+def _spend(state: Summary, body: facts.ModelResponded) -> None:
+    state.usage = state.usage + body.usage
+    if body.cost is not None:
+        state.cost = (state.cost or 0) + body.cost
+    if body.role == "main" and body.usage.input:
+        state.context_tokens = body.usage.input + body.usage.output
+
+
+SUMMARY: Fold[Summary] = Fold("summary", 1, Summary, step)

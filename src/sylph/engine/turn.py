@@ -1,0 +1,238 @@
+"""One turn: prepare, act until the model is done, settle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sylph.core import facts
+from sylph.core.errors import BudgetSpent, ProviderError, SylphError
+from sylph.core.events import Fact
+from sylph.core.ids import call_id
+from sylph.core.messages import Message, ToolCall
+from sylph.core.plugin import Note, Plugin, Situation
+from sylph.core.provider import Reply, Request
+from sylph.engine import compact
+from sylph.engine.compact import CompactionError, Squeeze
+from sylph.engine.executor import Executor
+from sylph.engine.floor import Floor
+from sylph.engine.gateway import Answer, Call, Gateway, Voice
+from sylph.engine.history import History
+from sylph.engine.states import Trigger
+
+ASSUMED_WINDOW = 128_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a turn may use up before it must stop."""
+
+    rounds: int = 100
+    seconds: float | None = None
+    same: int = 3
+    squeeze: Squeeze = field(default_factory=Squeeze)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """What a turn acts with."""
+
+    gateway: Gateway
+    executor: Executor
+    plugin: Plugin
+    system: str
+    limits: Limits = field(default_factory=Limits)
+
+
+async def run_turn(floor: Floor, hands: Hands) -> None:
+    await prepare(floor, hands)
+    await settle_calls(floor, hands)
+    await act(floor, hands)
+
+
+async def prepare(floor: Floor, hands: Hands) -> None:
+    """Tells the model what is new since it was last told."""
+    fresh = await notes(floor, hands)
+    await floor.enter("prepared", *fresh)
+
+
+async def notes(floor: Floor, hands: Hands) -> list[Fact]:
+    summary = floor.summary
+    situation = Situation(
+        session=summary.id, workspace=summary.workspace, mode=summary.mode, model=summary.model, now=floor.now
+    )
+    found: list[Note] = []
+    for step in hands.plugin.prepare:
+        found += await step(situation)
+    return [
+        facts.ContextAdded(topic=note.topic, text=note.text)
+        for note in found
+        if summary.told.get(note.topic, "") != note.text
+    ]
+
+
+async def settle_calls(floor: Floor, hands: Hands) -> None:
+    """Finishes the calls that an interruption left open, each by what can be known of it."""
+    ready: list[ToolCall] = []
+    for id, call in list(floor.summary.open_calls.items()):
+        if call.started and call.recourse != "pure":
+            await floor.emit(_unknown(id))
+        else:
+            ready.append(ToolCall(id, call.name, call.arguments))
+    if ready:
+        await hands.executor.run(ready, floor)
+
+
+async def act(floor: Floor, hands: Hands) -> None:
+    while True:
+        await floor.hold()
+        await floor.steer()
+        if floor.summary.rounds >= hands.limits.rounds:
+            raise _spent(hands.limits.rounds)
+        answer = await think(floor, hands)
+        if not answer.reply.calls:
+            if not floor.summary.queue.keys() - set(floor.summary.follows):
+                return
+            continue
+        _refuse_loops(floor.history, hands.limits.same)
+        await hands.executor.run(_open(floor), floor)
+
+
+async def think(floor: Floor, hands: Hands) -> Answer:
+    """One question to the model; a window that overflows is compacted and asked again."""
+    window = hands.gateway.info(floor.summary.model).window
+    if compact.due(floor.history, window, hands.limits.squeeze):
+        await squeeze(floor, hands, "the window fills up")
+    try:
+        answer = await _ask(floor, hands)
+    except ProviderError as error:
+        if error.failure != "overflow" or not await squeeze(floor, hands, "the provider said it was too much"):
+            raise
+        answer = await _ask(floor, hands)
+    await _record(floor, answer)
+    if answer.reply.finish == "filtered":
+        raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
+    return answer
+
+
+async def squeeze(floor: Floor, hands: Hands, why: str, *, after: Trigger = "compacted") -> bool:
+    """Compacts; False where that was not possible, and then nothing was dropped."""
+    cut = where(floor, hands)
+    if cut is None:
+        return False
+    await floor.hold()
+    await floor.enter("compact")
+    try:
+        made = await compact.compact(
+            floor.history, cut, _window(floor, hands), why, lambda ask, text: _condense(floor, hands, ask, text)
+        )
+    except (CompactionError, ProviderError) as error:
+        await floor.enter(after, facts.CompactionFailed(why=why, trouble=error.trouble))
+        return False
+    await floor.enter(after, made)
+    await floor.emit(*await notes(floor, hands))
+    return True
+
+
+def where(floor: Floor, hands: Hands) -> compact.Cut | None:
+    return compact.choose(floor.history, _window(floor, hands), hands.limits.squeeze)
+
+
+def _window(floor: Floor, hands: Hands) -> int:
+    return hands.gateway.info(floor.summary.model).window or min(floor.history.tokens(), ASSUMED_WINDOW)
+
+
+async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
+    request = Request(model=_bare(floor), system=ask, messages=(Message("user", text),))
+    call = Call(model=floor.summary.model, request=request, role="background", round=floor.summary.rounds, priority=1)
+    answer = await hands.gateway.call(call, Voice(emit=floor.emit, show=lambda _: None))
+    await floor.emit(_responded(floor, answer, role="background"))
+    return answer.reply.text
+
+
+async def _ask(floor: Floor, hands: Hands) -> Answer:
+    request = Request(
+        model=_bare(floor),
+        system=hands.system,
+        messages=floor.history.messages(),
+        tools=hands.executor.specs,
+    )
+    call = Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1)
+    return await hands.gateway.call(call, Voice(emit=floor.emit, show=floor.show))
+
+
+async def _record(floor: Floor, answer: Answer) -> None:
+    """The answer and its calls, together: a log never holds one without the other."""
+    turn, first = floor.summary.open_turn, floor.summary.calls + 1
+    called = [
+        facts.ToolCalled(call=call_id(turn, number), name=call.name, arguments=call.arguments)
+        for number, call in enumerate(answer.reply.calls, start=first)
+    ]
+    await floor.emit(_responded(floor, answer, role="main"), *called)
+
+
+def _responded(floor: Floor, answer: Answer, *, role: str) -> facts.ModelResponded:
+    reply: Reply = answer.reply
+    return facts.ModelResponded(
+        model=floor.summary.model,
+        text=reply.text,
+        finish=reply.finish,
+        reasoning=reply.reasoning,
+        calls=len(reply.calls),
+        usage=reply.usage,
+        cost=answer.cost,
+        ms=answer.ms,
+        first_ms=answer.first_ms,
+        role=role,
+    )
+
+
+def _open(floor: Floor) -> Sequence[ToolCall]:
+    return [ToolCall(id, call.name, call.arguments) for id, call in floor.summary.open_calls.items()]
+
+
+def _bare(floor: Floor) -> str:
+    return floor.summary.model.partition("/")[2]
+
+
+def _unknown(id: str) -> facts.ToolFinished:
+    error = SylphError(
+        "Sylph was stopped while this call ran. Whether it took effect is not known.",
+        kind="unknown",
+        next=["Find out what happened (look at the files, the process, the service) before doing it again."],
+    )
+    text = f"Outcome unknown: {error} {error.trouble.next[0]}"
+    return facts.ToolFinished(call=id, ok=False, output=text, trouble=error.trouble)
+
+
+def _refuse_loops(history: History, same: int) -> None:
+    """Stops a model that asks for the same calls and gets the same results again and again."""
+    asked, *done = _latest_rounds(history, same + 1)
+    calls = asked[0]
+    if len(done) == same and all(past == (calls, done[0][1]) for past in done):
+        raise BudgetSpent(
+            f"The model made the same calls with the same results {same} times in a row and asked for them again.",
+            kind="stuck",
+            next=["Tell it what to do differently, or try another model."],
+        )
+
+
+def _latest_rounds(history: History, count: int) -> list[tuple[list[tuple[str, str]], list[str]]]:
+    """The calls and results of the newest rounds of this turn, newest first."""
+    rounds: list[tuple[list[tuple[str, str]], list[str]]] = []
+    results: list[str] = []
+    for entry in reversed(history.entries):
+        if entry.kind == "input" or len(rounds) == count:
+            break
+        if entry.kind == "result":
+            results.append(entry.message.text)
+        elif entry.kind == "answer":
+            rounds.append(([(call.name, call.arguments) for call in entry.message.calls], results))
+            results = []
+    return rounds
+
+
+def _spent(rounds: int) -> BudgetSpent:
+    return BudgetSpent(
+        f"The turn used all of its {rounds} rounds.",
+        details={"rounds": rounds},
+        next=["Say `go on` to let it continue.", "`limits.rounds` in the config sets how many a turn may have."],
+    )

@@ -1,0 +1,150 @@
+"""The one thread that writes to the store: what waits together is committed together."""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sylph.core.errors import Conflict, StoreError
+from sylph.engine import schema
+from sylph.engine.seal import Record
+
+INSERT = "insert into event values (?,?,?,?,?,?,?,?,?,?,?)"
+TOUCH = "insert into session values (?,?,?) on conflict (id) do update set seq = excluded.seq, hash = excluded.hash"
+KEEP = "insert or ignore into blob values (?,?,?)"
+BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Something to commit: records of one session that follow each other, or any other change."""
+
+    done: "asyncio.Future[None]"
+    records: Sequence[Record] = ()
+    blobs: Sequence[tuple[str, str, bytes]] = ()
+    change: Callable[[sqlite3.Connection], None] | None = None
+    durable: bool = False
+
+
+class Writer:
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db, self._path = db, path
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._heads: dict[str, int] = {}
+        self._sync = ""
+        self._thread = threading.Thread(target=self._run, name="sylph-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Commits what waits, then ends the thread."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            batch, closing = self._collect()
+            if batch:
+                self._commit(batch)
+
+    def _collect(self) -> tuple[list[Job], bool]:
+        first = self._jobs.get()
+        if first is None:
+            return [], True
+        batch = [first]
+        while len(batch) < BATCH:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return batch, True
+            batch.append(job)
+        return batch, False
+
+    def _commit(self, batch: list[Job]) -> None:
+        error = self._attempt(batch)
+        if error and len(batch) > 1:
+            # One bad job must not take its neighbours with it.
+            for job in batch:
+                _settle([job], self._attempt([job]))
+            return
+        _settle(batch, error)
+
+    def _attempt(self, batch: list[Job]) -> StoreError | None:
+        try:
+            self._synchronous("full" if any(job.durable for job in batch) else "normal")
+            self._db.execute("begin immediate")
+            for job in batch:
+                self._apply(job)
+            self._db.execute("commit")
+        except (sqlite3.Error, StoreError) as error:
+            self._heads.clear()
+            if self._db.in_transaction:
+                self._db.execute("rollback")
+            return error if isinstance(error, StoreError) else self._explain(error, batch)
+        return None
+
+    def _apply(self, job: Job) -> None:
+        for blob in job.blobs:
+            self._db.execute(KEEP, blob)
+        if job.records:
+            first, last = job.records[0], job.records[-1]
+            if first.seq != self._head(first.session) + 1:
+                raise _conflict(first)
+            self._db.executemany(INSERT, job.records)
+            self._db.execute(TOUCH, (last.session, last.seq, last.hash))
+            self._heads[last.session] = last.seq
+        if job.change:
+            job.change(self._db)
+
+    def _head(self, session: str) -> int:
+        if session not in self._heads:
+            row = self._db.execute("select seq from session where id = ?", (session,)).fetchone()
+            self._heads[session] = row[0] if row else 0
+        return self._heads[session]
+
+    def _synchronous(self, level: str) -> None:
+        if level != self._sync:
+            self._db.execute(f"pragma synchronous = {level}")
+            self._sync = level
+
+    def _explain(self, error: sqlite3.Error, batch: list[Job]) -> StoreError:
+        records = [job.records[0] for job in batch if job.records]
+        if isinstance(error, sqlite3.IntegrityError) and records:
+            return _conflict(records[0])
+        return schema.explain(error, self._path)
+
+
+def _conflict(record: Record) -> Conflict:
+    return Conflict(
+        f"Session {record.session} was changed by another process while this one worked on it.",
+        details={"session": record.session, "seq": record.seq},
+        next=[f"Look at it with `sylph session show {record.session}`, then send your message again."],
+    )
+
+
+def _settle(batch: list[Job], error: StoreError | None) -> None:
+    """Tells every waiting loop at once: one wake-up per batch and loop, not one per event."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in batch:
+        by_loop.setdefault(job.done.get_loop(), []).append(job)
+    for loop, jobs in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, jobs, error)
+
+
+def _resolve(jobs: list[Job], error: StoreError | None) -> None:
+    for job in jobs:
+        if job.done.done():
+            continue
+        if error:
+            job.done.set_exception(error)
+        else:
+            job.done.set_result(None)

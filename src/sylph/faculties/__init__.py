@@ -1,0 +1,1 @@
+"""Faculties: what the agent can do beyond acting, each a plugin of its own."""
