@@ -33,11 +33,10 @@ class SessionCreated(Fact, frozen=True, kw_only=True):
 
 
 class SessionRenamed(Fact, frozen=True, kw_only=True):
-    """The session has a new title. `auto` when Sylph took it from the first message."""
+    """The session has a new title."""
 
     wire: ClassVar[str] = "session.renamed"
     title: str
-    auto: bool = False
 
 
 class SessionForked(Fact, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from sylph.core.events import Event, Fact, Signal
 from sylph.core.ids import turn_id
 from sylph.engine import fold, history
 from sylph.engine.bus import Bus
+from sylph.engine.cause import cause
 from sylph.engine.history import HISTORY, History
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
@@ -73,7 +74,8 @@ class Book:
             return []
         safe = any(fact.durable for fact in new) if durable is None else durable
         ts, turn = self.now, self._turn(new)
-        drafts = [Draft(fact, ts, turn, actor, 0) for fact in new]
+        origins = self.summary.origins
+        drafts = [Draft(fact, ts, turn, actor, origins.get(cause(fact), 0)) for fact in new]
         appended = self._shelf.log.append(self.id, drafts, expected=self._seq, durable=safe, blobs=blobs)
         self._seq += len(drafts)
         appended.done.add_done_callback(lambda done: self._committed(appended.events, done))

@@ -3,10 +3,11 @@
 import msgspec
 
 from sylph.core import facts
-from sylph.core.events import Event
+from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
 from sylph.core.messages import Usage
 from sylph.core.text import first_line
+from sylph.engine import cause
 from sylph.engine.fold import Fold
 from sylph.engine.states import State
 
@@ -50,6 +51,7 @@ class Summary(msgspec.Struct):
     keys: dict[str, str] = {}
     grants: list[str] = []
     told: dict[str, str] = {}
+    origins: dict[str, int] = {}
     usage: Usage = msgspec.field(default_factory=Usage)
     cost: int | None = None
     context_tokens: int = 0
@@ -64,6 +66,8 @@ class Summary(msgspec.Struct):
 
 def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table of what each fact means
     state.seq, state.updated = event.seq, event.ts
+    if isinstance(event.body, Fact) and (name := cause.name(event.body)):
+        state.origins[name] = event.seq
     match event.body:
         case facts.SessionCreated() as body:
             _create(state, event, body)
@@ -93,6 +97,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.TurnEnded():
             state.open_turn = state.open_input = ""
             state.asked, state.answers, state.open_calls = {}, {}, {}
+            state.origins = {name: seq for name, seq in state.origins.items() if name in state.queue}
         case facts.StateChanged(to=to):
             state.state = to  # pyright: ignore[reportAttributeAccessIssue] - a newer version may know more states
         case facts.ContextAdded(topic=topic, text=text):

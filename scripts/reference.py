@@ -1,0 +1,31 @@
+"""Writes docs/reference/ from the declarations; with --check only says whether it is up to date."""
+
+import json
+import sys
+from pathlib import Path
+
+from sylph.core import reference
+
+DOCS = Path(__file__).parent.parent / "docs" / "reference"
+
+
+def pages() -> dict[Path, str]:
+    return {
+        DOCS / "events.md": reference.page(),
+        DOCS / "events.schema.json": json.dumps(reference.schema(), indent=2, ensure_ascii=False) + "\n",
+    }
+
+
+def main() -> int:
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if "--check" in sys.argv:
+        sys.stdout.writelines(f"stale: {path.name}\n" for path in stale)
+        return bool(stale)
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Which fact led to which: a table over types, so that a log can be read backwards."""
+
+from sylph.core import facts
+from sylph.core.events import Fact
+
+TURN, MODEL = "turn", "model"
+
+
+def name(fact: Fact) -> str:
+    """What later facts call this one by; empty if none refers to it."""
+    match fact:
+        case facts.InputReceived(id=id) | facts.Asked(id=id):
+            return id
+        case facts.ToolCalled(call=call):
+            return call
+        case facts.TurnStarted():
+            return TURN
+        case facts.ModelRequested():
+            return MODEL
+        case _:
+            return ""
+
+
+def cause(fact: Fact) -> str:
+    """The name of the fact that led to this one."""
+    match fact:
+        case facts.TurnStarted(input=id) | facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
+            return id
+        case facts.Answered(id=id):
+            return id
+        case facts.ToolDecided(call=call) | facts.ToolStarted(call=call) | facts.ToolFinished(call=call):
+            return call
+        case facts.Asked(call=call) if call:
+            return call
+        case facts.ModelResponded() | facts.ModelFailed() | facts.ToolCalled():
+            return MODEL
+        case _:
+            return TURN
