@@ -75,6 +75,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
             state.asked, state.open_calls = {}, {}
+            state.usage, state.cost = Usage(), None
         case facts.SessionRenamed(title=title):
             state.title = title
         case facts.SessionDeleted():
