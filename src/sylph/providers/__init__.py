@@ -1,0 +1,1 @@
+"""Wire dialects: one module for each way a model service talks."""
