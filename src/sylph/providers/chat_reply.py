@@ -1,0 +1,181 @@
+"""The deltas of a chat completion, folded into one reply."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from sylph.core.messages import ToolCall, Usage
+from sylph.core.provider import Arguments, Chunk, Finish, Reasoning, Reply, Text
+
+FINISH: dict[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filtered",
+}
+
+
+class Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class CallPiece(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | int | None = None
+    function: Function | None = None
+
+
+class Delta(msgspec.Struct, gc=False):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[CallPiece] | None = None
+    function_call: Function | None = None
+
+
+class Choice(msgspec.Struct, gc=False):
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+
+
+class InputDetails(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+
+
+class OutputDetails(msgspec.Struct, gc=False):
+    reasoning_tokens: int | None = None
+
+
+class Tokens(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: InputDetails | None = None
+    completion_tokens_details: OutputDetails | None = None
+
+
+class Packet(msgspec.Struct, gc=False):
+    """One event of a stream, or the whole answer of a server that does not stream. Every field may be missing."""
+
+    choices: list[Choice] | None = None
+    usage: Tokens | None = None
+    error: Any = None
+    object: str | None = None
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class ChatReply:
+    """Takes packets as they come and gives what they add; `reply` is what it all came to."""
+
+    finish: str = ""
+    begun: bool = False
+    _text: list[str] = field(default_factory=list[str])
+    _reasoning: list[str] = field(default_factory=list[str])
+    _calls: list[_Call] = field(default_factory=list[_Call])
+    _places: dict[int, int] = field(default_factory=dict[int, int])
+    _usage: Usage = field(default_factory=Usage)
+
+    def take(self, packet: Packet) -> list[Chunk]:
+        if packet.usage is not None:
+            self._usage = _usage(packet.usage)
+        if not packet.choices:
+            return []
+        self.begun = True
+        choice = packet.choices[0]
+        if choice.finish_reason:
+            self.finish = choice.finish_reason
+        delta = choice.delta or choice.message
+        return [] if delta is None else self._delta(delta)
+
+    def reply(self) -> Reply:
+        calls = tuple(
+            ToolCall(call.id or f"call_{at}", call.name, "".join(call.arguments) or "{}")
+            for at, call in enumerate(self._calls)
+        )
+        # Some servers say "stop" although they call, or the other way round: what came counts.
+        finish = FINISH.get(self.finish) or ("calls" if calls else "stop")
+        return Reply(
+            text="".join(self._text),
+            finish=finish,
+            reasoning="".join(self._reasoning),
+            calls=calls,
+            usage=self._usage,
+        )
+
+    def _delta(self, delta: Delta) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        if thought := delta.reasoning_content or delta.reasoning:
+            self._reasoning.append(thought)
+            chunks.append(Reasoning(thought))
+        if text := delta.content or delta.refusal:
+            self._text.append(text)
+            chunks.append(Text(text))
+        for piece in delta.tool_calls or ():
+            chunks.extend(self._piece(piece))
+        if delta.function_call is not None:
+            chunks.extend(self._piece(CallPiece(index=0, function=delta.function_call)))
+        return chunks
+
+    def _piece(self, piece: CallPiece) -> list[Chunk]:
+        function = piece.function or Function()
+        given, name = function.arguments, function.name or ""
+        text = given if isinstance(given, str) else msgspec.json.encode(given).decode() if given is not None else ""
+        at = self._place(piece, name, text)
+        call = self._calls[at]
+        call.id = call.id or str(piece.id or "")
+        if name != call.name:
+            call.name += name
+        if text:
+            call.arguments.append(text)
+        return [Arguments(at, call.name, text)] if name or text else []
+
+    def _place(self, piece: CallPiece, name: str, text: str) -> int:
+        """The call that a piece belongs to. Servers tell by index, by id, or only by the order."""
+        if piece.index is not None:
+            at = self._places.get(piece.index, -1)
+        elif piece.id:
+            at = next((at for at, call in enumerate(self._calls) if call.id == str(piece.id)), -1)
+        else:
+            at = -1 if name else len(self._calls) - 1
+        if at >= 0 and not _another(self._calls[at], piece, name, text):
+            return at
+        self._calls.append(_Call(str(piece.id or ""), name))
+        if piece.index is not None:
+            self._places[piece.index] = len(self._calls) - 1
+        return len(self._calls) - 1
+
+
+def _another(call: _Call, piece: CallPiece, name: str, text: str) -> bool:
+    """Whether a piece that names a function begins a new call although its index is taken."""
+    if not name or not call.name:
+        return False
+    if piece.id and call.id:
+        return str(piece.id) != call.id
+    return bool(text) and is_json("".join(call.arguments))
+
+
+def is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _usage(tokens: Tokens) -> Usage:
+    before, after = tokens.prompt_tokens_details, tokens.completion_tokens_details
+    return Usage(
+        input=tokens.prompt_tokens or 0,
+        output=tokens.completion_tokens or 0,
+        cached=(before.cached_tokens or 0) if before else 0,
+        reasoning=(after.reasoning_tokens or 0) if after else 0,
+    )

@@ -1,0 +1,42 @@
+"""A service as configuration: where it is, how to log in, and what is known of its models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from sylph.core.provider import ModelInfo
+from sylph.providers.address import is_loopback
+from sylph.providers.http import Timeouts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One service. `key_from` tells people where the key is set; what `local` serves is free of charge."""
+
+    name: str
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    key_from: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    models: Mapping[str, ModelInfo] = field(default_factory=dict[str, ModelInfo])
+    local: bool = False
+
+    def url(self, path: str) -> str:
+        return f"{self.base_url.rstrip('/')}/{path}"
+
+    def info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
+        """What is configured, else what the service said of the model, else its name alone."""
+        known = self.models.get(model) or learned or ModelInfo(name=model)
+        if not self.local:
+            return known
+        return replace(
+            known,
+            price_in=known.price_in or 0,
+            price_out=known.price_out or 0,
+            price_cached=known.price_cached or 0,
+        )
+
+
+def on_this_machine(url: str) -> bool:
+    return is_loopback(urlsplit(url).hostname or "")

@@ -1,0 +1,203 @@
+"""The OpenAI Chat Completions dialect, as spoken by OpenAI, Ollama, llama.cpp, vLLM, LM Studio and many more."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import msgspec
+
+from sylph.core.errors import ProviderError
+from sylph.core.messages import Message
+from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
+from sylph.providers.chat_reply import is_json
+from sylph.providers.chat_stream import ChatStream
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.failures import excerpt, failure
+from sylph.providers.http import Client
+from sylph.providers.wire import Response
+
+# A stream that has said all should end now; this long we wait for it, to use its connection again.
+LINGER = 0.25
+# What a server may refuse, and the words in its complaint that tell so.
+OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_tokens"}
+
+
+class _Function(msgspec.Struct):
+    name: str
+    arguments: str
+
+
+class _Call(msgspec.Struct):
+    id: str
+    type: str
+    function: _Function
+
+
+class _Said(msgspec.Struct, omit_defaults=True):
+    role: str
+    content: str | None
+    tool_calls: list[_Call] | None = None
+    tool_call_id: str | None = None
+
+
+class _Body(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The messages come last: so the next request of a session begins with the same bytes."""
+
+    model: str
+    stream: bool
+    stream_options: dict[str, bool] | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    tools: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    messages: list[_Said]
+
+
+class _Meta(msgspec.Struct):
+    n_ctx: int | None = None
+    n_ctx_train: int | None = None
+
+
+class _Model(msgspec.Struct):
+    id: str = ""
+    context_length: int | None = None
+    context_window: int | None = None
+    max_model_len: int | None = None
+    max_context_length: int | None = None
+    meta: _Meta | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model] | None
+
+
+MODELS: msgspec.json.Decoder[_Models | list[_Model]] = msgspec.json.Decoder(_Models | list[_Model], strict=False)
+
+
+class OpenAIChat:
+    """One endpoint that speaks this dialect. `client` is shared and stays the owner's to close."""
+
+    def __init__(self, endpoint: Endpoint, client: Client) -> None:
+        self.endpoint = endpoint
+        self._client = client
+        self._headers = _headers(endpoint)
+        self._refused: set[str] = set()
+        self._learned: dict[str, ModelInfo] = {}
+        self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw())
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.name
+
+    def body(self, request: Request) -> bytes:
+        fits_old = "max_tokens" not in self._refused
+        body = _Body(
+            model=request.model,
+            stream=True,
+            stream_options=None if "stream_options" in self._refused else {"include_usage": True},
+            max_tokens=request.max_tokens if fits_old else None,
+            max_completion_tokens=None if fits_old else request.max_tokens,
+            tools=self._encoded(request.tools) if request.tools else msgspec.UNSET,
+            messages=[_Said("system", request.system), *map(_said, request.messages)],
+        )
+        return msgspec.json.encode(body)
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+        stream = ChatStream(self.endpoint, request.model)
+        async with AsyncExitStack() as stack:
+            response = await self._open(stack, request, body)
+            try:
+                async for piece in response:
+                    for chunk in stream.feed(piece):
+                        yield chunk
+                    if stream.done:
+                        await response.drain(LINGER)
+                        break
+            except ProviderError as error:
+                if error.failure != "cut" or not stream.complete:
+                    raise
+        for chunk in stream.close():
+            yield chunk
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        endpoint = self.endpoint
+        async with self._client.get(
+            endpoint.url("models"), headers=self._headers, timeouts=endpoint.timeouts
+        ) as response:
+            said = await response.read()
+        if response.status != 200:
+            raise failure(endpoint, "", said, status=response.status, headers=response.headers)
+        try:
+            listed = MODELS.decode(said)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ProviderError("format", f"{endpoint.name} sent no list of models: {excerpt(said)}") from None
+        models = listed if isinstance(listed, list) else listed.data or []
+        self._learned = {model.id: ModelInfo(name=model.id, window=_window(model)) for model in models if model.id}
+        return tuple(self.info(name) for name in self._learned)
+
+    def info(self, model: str) -> ModelInfo:
+        return self.endpoint.info(model, self._learned.get(model))
+
+    async def close(self) -> None:
+        """Nothing to do: the connections are the client's."""
+
+    async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
+        """Sends the request; once more where the server only minds an option that it need not have."""
+        endpoint = self.endpoint
+        url = endpoint.url("chat/completions")
+        response = await stack.enter_async_context(
+            self._client.post(url, body, headers=self._headers, timeouts=endpoint.timeouts)
+        )
+        if response.status == 200:
+            return response
+        said = await response.read()
+        if response.status in (400, 422) and self._learn(said, request):
+            return await self._open(stack, request, self.body(request))
+        raise failure(endpoint, request.model, said, status=response.status, headers=response.headers)
+
+    def _learn(self, said: bytes, request: Request) -> bool:
+        """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""
+        for option, words in OPTIONAL.items():
+            sent = option != "max_tokens" or request.max_tokens is not None
+            if sent and words in said and option not in self._refused:
+                self._refused.add(option)
+                return True
+        return False
+
+    def _encoded(self, tools: tuple[ToolSpec, ...]) -> msgspec.Raw:
+        """The tools' JSON, made once as long as the same tools come again."""
+        if self._tools[0] is not tools:
+            wire = [{"type": "function", "function": _function(tool)} for tool in tools]
+            self._tools = (tools, msgspec.Raw(msgspec.json.encode(wire)))
+        return self._tools[1]
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+    if key := endpoint.api_key.strip():
+        headers["Authorization"] = f"Bearer {key}"
+    return headers | dict(endpoint.headers)
+
+
+def _function(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+
+
+def _said(message: Message) -> _Said:
+    if message.role == "tool":
+        return _Said("tool", message.text, tool_call_id=message.call)
+    if not message.calls:
+        return _Said(message.role, message.text)
+    calls = [_Call(call.id, "function", _Function(call.name, _sendable(call.arguments))) for call in message.calls]
+    return _Said("assistant", message.text or None, calls)
+
+
+def _sendable(arguments: str) -> str:
+    """Arguments that many servers parse again; what is not JSON would make them refuse the session for ever."""
+    return arguments if is_json(arguments) else msgspec.json.encode({"not_json": arguments}).decode()
+
+
+def _window(model: _Model) -> int | None:
+    """Several names for one thing; what is loaded counts before what the model was trained for."""
+    meta = model.meta or _Meta()
+    sizes = (meta.n_ctx, model.max_model_len, model.context_length, model.context_window, model.max_context_length)
+    return next((size for size in (*sizes, meta.n_ctx_train) if size), None)
