@@ -1,0 +1,1 @@
+"""The workspace tools, one module per family."""

@@ -1,0 +1,77 @@
+"""Replacing a file whole: readers see the old content or the new, never a mixture."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from stat import S_IMODE
+
+from sylph.core.errors import ToolError
+
+
+def replace(path: Path, data: bytes, *, was: os.stat_result | None) -> None:
+    """Puts `data` at `path` by a rename, on the disk when this returns.
+
+    `was` is the file as the caller saw it, None for a new one: its mode and owner are kept, and a file that
+    changed since is not overwritten. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".sylph-{secrets.token_hex(8)}.tmp")
+    try:
+        _fill(draft, data, was)
+        _unchanged(path, was)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _settle(path.parent)
+
+
+def state(path: Path) -> os.stat_result | None:
+    """The file now; None where there is none."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _fill(draft: Path, data: bytes, was: os.stat_result | None) -> None:
+    # Made with the mode a plain open would give, so that the user's umask holds.
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        if was:
+            _adopt(descriptor, was)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _adopt(descriptor: int, was: os.stat_result) -> None:
+    now = os.fstat(descriptor)
+    if (now.st_uid, now.st_gid) != (was.st_uid, was.st_gid):
+        with suppress(PermissionError):  # only root can give a file away
+            os.fchown(descriptor, was.st_uid, was.st_gid)
+    os.fchmod(descriptor, S_IMODE(was.st_mode))
+
+
+def _unchanged(path: Path, was: os.stat_result | None) -> None:
+    now = state(path)
+    if _stamp(now) != _stamp(was):
+        raise ToolError(
+            f"{path.name} was changed by somebody else in this moment.",
+            kind="changed_meanwhile",
+            next=["Read it again, then repeat the change."],
+        )
+
+
+def _stamp(found: os.stat_result | None) -> tuple[int, int, int] | None:
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
+
+
+def _settle(folder: Path) -> None:
+    """The rename itself reaches the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

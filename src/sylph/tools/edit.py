@@ -1,0 +1,136 @@
+"""Changing a part of a file by naming the text that goes and the text that comes."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from sylph.core.errors import ToolError
+from sylph.core.text import count
+from sylph.core.tool import Args, Context, Judged, Result, Tool
+from sylph.tools import atomic, diff, document
+from sylph.tools.nearest import nearest
+from sylph.tools.workspace import changeable, reported, shown
+
+PLACES = 10
+
+
+class Edit(Args, frozen=True, kw_only=True):
+    path: Annotated[str, Meta(min_length=1, description="File.")]
+    old: Annotated[str, Meta(min_length=1, description="Exact text to replace, indentation included; must be unique.")]
+    new: Annotated[str, Meta(description="Text to put in its place.")]
+    all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file before and after; `lines` are where the replaced text began."""
+
+    path: Path
+    was: os.stat_result
+    before: str
+    after: str
+    lines: tuple[int, ...]
+
+
+async def edit(args: Edit, context: Context) -> Result:
+    return await asyncio.to_thread(_edit, args, context.workspace)
+
+
+async def preview_edit(args: Edit, context: Context) -> str:
+    change = await asyncio.to_thread(prepare, args, context.workspace)
+    before, after = document.readable(change.before), document.readable(change.after)
+    return diff.unified(shown(context.workspace, change.path), before, after)
+
+
+def judge_edit(args: Edit, context: Context) -> Judged:
+    try:
+        path = changeable(context.workspace, args.path)
+    except ToolError as error:
+        return Judged("write", "dangerous", str(error))
+    return Judged("write", "safe", f"changes {shown(context.workspace, path)}")
+
+
+def _edit(args: Edit, root: Path) -> Result:
+    change = prepare(args, root)
+    with reported(args.path):
+        document.refuse_locked(change.path, args.path)
+        atomic.replace(change.path, document.encode(change.after), was=change.was)
+    done = count(len(change.lines), "replacement")
+    return Result(text=f"{shown(root, change.path)}: {done}, line {_some(change.lines)}.")
+
+
+def prepare(args: Edit, root: Path) -> Change:
+    """What the edit would do; raises ToolError where it cannot be done."""
+    path = changeable(root, args.path)
+    with reported(args.path):
+        was = document.stat(path, args.path)
+        before = document.load(path, args.path)
+    old, new = fit(before, args.old, args.new)
+    if old == new:
+        raise ToolError("old and new are the same: nothing would change.", kind="no_change")
+    # Occurrences that overlap are two places to choose from, but only one to replace.
+    lines = places(before, old, step=len(old) if args.all else 1)
+    if not lines:
+        raise _unmatched(args, before)
+    if len(lines) > 1 and not args.all:
+        raise _ambiguous(args, lines)
+    return Change(path, was, before, before.replace(old, new), lines)
+
+
+def fit(text: str, old: str, new: str) -> tuple[str, str]:
+    """`old` and `new` with the line ends of the place they are meant for."""
+    dosish = text.count("\r\n")
+    if not dosish or "\r" in old:
+        return old, new
+    plain = text.count("\n") - dosish
+    turn = not plain or document.dos(old) in text if "\n" in old else dosish > plain
+    return (document.dos(old), document.dos(new)) if turn else (old, new)
+
+
+def places(text: str, wanted: str, *, step: int) -> tuple[int, ...]:
+    """The lines on which `wanted` begins, looking on `step` characters after each."""
+    found: list[int] = []
+    line, seen, at = 1, 0, text.find(wanted)
+    while at >= 0:
+        line += text.count("\n", seen, at)
+        found.append(line)
+        seen, at = at, text.find(wanted, at + step)
+    return tuple(found)
+
+
+def _some(lines: tuple[int, ...]) -> str:
+    return ", ".join(str(line) for line in lines[:PLACES]) + (", …" if len(lines) > PLACES else "")
+
+
+def _unmatched(args: Edit, text: str) -> ToolError:
+    hint = nearest(document.readable(text), args.old)
+    return ToolError(
+        f"{args.path} does not hold that text." + (f" Nearest:\n{hint}" if hint else ""),
+        kind="no_match",
+        next=["Copy old exactly from the file, whitespace included; read it again if it may have changed."],
+    )
+
+
+def _ambiguous(args: Edit, lines: tuple[int, ...]) -> ToolError:
+    return ToolError(
+        f"{args.path} holds that text {len(lines)} times, at lines {_some(lines)}.",
+        kind="not_unique",
+        details={"lines": _some(lines)},
+        next=["Add lines around it to old until it is unique.", "Set all=true to replace every one."],
+    )
+
+
+EDIT = Tool(
+    name="edit",
+    description="Replace exact text in a file.",
+    args=Edit,
+    run=edit,
+    effect="write",
+    recourse="by_content",
+    preview=preview_edit,
+    judge=judge_edit,
+)

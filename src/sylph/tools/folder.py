@@ -1,0 +1,88 @@
+"""What is in a folder, as an indented tree of bounded size."""
+
+import heapq
+import os
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sylph.tools.workspace import printable
+
+MOST = 1_000
+# Of use to git alone.
+CLOSED = frozenset({".git"})
+
+Entry = os.DirEntry[str]
+
+
+@dataclass(slots=True)
+class Survey:
+    """The entries of each folder that was opened, and how much was left out."""
+
+    inner: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
+    told: int = 0
+    left: int = 0
+    unopened: int = 0
+
+
+def tree(path: Path, *, depth: int, hidden: bool, most: int = MOST) -> str:
+    """The tree, and a note on what is not in it; empty for an empty folder. Raises OSError."""
+    found = _survey(path, depth=depth, hidden=hidden, most=most)
+    lines = list(_render(found, str(path), ""))
+    if found.left or found.unopened:
+        lines.append(
+            f"[left out: {found.left:,} entries and the content of {found.unopened:,} folders; use find or list deeper]"
+        )
+    return "\n".join(lines)
+
+
+def _survey(path: Path, *, depth: int, hidden: bool, most: int) -> Survey:
+    """Level by level, so that one full folder does not hide its neighbours."""
+    found = Survey()
+    waiting = deque([(str(path), 1)])
+    while waiting:
+        place, level = waiting.popleft()
+        if found.told >= most or (level > 1 and not os.access(place, os.R_OK | os.X_OK)):
+            found.unopened += 1
+            continue
+        entries, left = _entries(place, hidden=hidden, most=most - found.told)
+        found.inner[place] = entries
+        found.told += len(entries)
+        found.left += left
+        waiting.extend((entry.path, level + 1) for entry in entries if level < depth and _opens(entry))
+    return found
+
+
+def _entries(place: str, *, hidden: bool, most: int) -> tuple[list[Entry], int]:
+    """The first `most` by name, and how many more there are; never all of them in memory."""
+    seen = 0
+
+    def wanted(entries: Iterator[Entry]) -> Iterator[Entry]:
+        nonlocal seen
+        for entry in entries:
+            if hidden or not entry.name.startswith("."):
+                seen += 1
+                yield entry
+
+    with os.scandir(place) as entries:
+        kept = heapq.nsmallest(most, wanted(entries), key=lambda entry: entry.name)
+    return kept, seen - len(kept)
+
+
+def _opens(entry: Entry) -> bool:
+    return entry.is_dir(follow_symlinks=False) and entry.name not in CLOSED
+
+
+def _render(found: Survey, place: str, indent: str) -> Iterator[str]:
+    for entry in found.inner[place]:
+        yield indent + _label(entry)
+        if entry.path in found.inner:
+            yield from _render(found, entry.path, indent + "  ")
+
+
+def _label(entry: Entry) -> str:
+    name = printable(entry.name)
+    if entry.is_symlink():
+        return f"{name} -> {printable(str(Path(entry.path).readlink()))}"
+    return f"{name}/" if entry.is_dir() else name

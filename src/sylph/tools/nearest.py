@@ -1,0 +1,37 @@
+"""Where a text comes closest to one that was looked for and not found."""
+
+import difflib
+from collections.abc import Sequence
+
+# Comparing more lines than this would make the model wait for a hint.
+COMPARED = 20_000
+WIDTH = 200
+SHOWN = 8
+CLOSE = 0.6
+
+
+def nearest(text: str, wanted: str) -> str:
+    """The most similar lines, numbered; empty when nothing comes near."""
+    lines, looked_for = text.splitlines()[:COMPARED], wanted.splitlines()
+    anchor = next((number for number, line in enumerate(looked_for) if line.strip()), None)
+    if anchor is None:
+        return ""
+    at = _closest(lines, looked_for[anchor].strip())
+    if at is None:
+        return ""
+    start = max(at - anchor, 0)
+    part = lines[start : start + min(len(looked_for), SHOWN)]
+    return "\n".join(f"{number}: {line[:WIDTH]}" for number, line in enumerate(part, start + 1))
+
+
+def _closest(lines: Sequence[str], wanted: str) -> int | None:
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[:WIDTH])
+    best, score = None, CLOSE
+    for number, line in enumerate(lines):
+        matcher.set_seq1(line.strip()[:WIDTH])
+        if matcher.real_quick_ratio() <= score or matcher.quick_ratio() <= score:
+            continue
+        if (ratio := matcher.ratio()) > score:
+            best, score = number, ratio
+    return best

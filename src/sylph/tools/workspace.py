@@ -1,0 +1,83 @@
+"""Names the model gives, turned into paths that stay inside the workspace."""
+
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sylph.core.errors import ToolError
+
+STAY = "Use a path inside the workspace, relative to its root."
+
+# What the system says, in words the model can act on.
+TROUBLES: dict[int, tuple[str, str]] = {
+    errno.ENOENT: ("not_found", "does not exist"),
+    errno.EACCES: ("permission_denied", "may not be touched: permission denied"),
+    errno.EPERM: ("permission_denied", "may not be touched: not permitted"),
+    errno.EROFS: ("permission_denied", "is on a read-only file system"),
+    errno.EISDIR: ("is_directory", "is a directory"),
+    errno.ENOTDIR: ("not_a_directory", "runs through something that is not a directory"),
+    errno.ELOOP: ("symlink_loop", "is a symbolic link that leads back to itself"),
+    errno.ENAMETOOLONG: ("name_too_long", "is too long a name for this file system"),
+    errno.ENOSPC: ("no_space", "does not fit: the disk is full"),
+    errno.EDQUOT: ("no_space", "does not fit: the disk quota is used up"),
+    errno.EFBIG: ("too_large", "is larger than the system allows"),
+    errno.E2BIG: ("too_large", "is longer than the system can start"),
+}
+
+
+def inside(root: Path, name: str) -> Path:
+    """The real path of `name`, links followed. What leads out of `root` is refused, whether it exists or not."""
+    _check(name)
+    base = os.path.realpath(root)
+    real = os.path.realpath(Path(base, name))
+    # At a loop of links realpath gives up half way, and what it leaves unread could still lead out.
+    if os.path.realpath(real) != real:
+        raise ToolError(f"{name} runs through a loop of symbolic links.", kind="symlink_loop", next=[STAY])
+    path = Path(real)
+    if not path.is_relative_to(base):
+        raise ToolError(f"{name} is outside the workspace.", kind="outside_workspace", next=[STAY])
+    return path
+
+
+def changeable(root: Path, name: str) -> Path:
+    """Like `inside`, for what is about to be written: git's own files are refused too."""
+    path = inside(root, name)
+    parts = path.relative_to(os.path.realpath(root)).parts
+    if any(part.casefold() == ".git" for part in parts):
+        raise ToolError(f"{name} belongs to git itself.", kind="protected_path", next=["Change it with a git command."])
+    return path
+
+
+def shown(root: Path, path: Path) -> str:
+    """`path` as the model should write it: relative to the workspace, fit to print."""
+    real = Path(os.path.realpath(root))
+    return printable(path.relative_to(real).as_posix() if path.is_relative_to(real) else str(path))
+
+
+def printable(name: str) -> str:
+    """A file's name on one line of valid text; bytes that are no text become �."""
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+@contextmanager
+def reported(name: str) -> Generator[None]:
+    """Turns what the system refuses into something the model can act on."""
+    try:
+        yield
+    except OSError as error:
+        kind, why = TROUBLES.get(error.errno or 0, ("os_error", f"failed: {error.strerror or error}"))
+        raise ToolError(f"{name} {why}.", kind=kind, details={"path": name}) from error
+
+
+def _check(name: str) -> None:
+    if not name.strip():
+        raise ToolError("The path is empty.", kind="bad_path", next=[STAY])
+    if "\0" in name:
+        raise ToolError("A path cannot hold a NUL byte.", kind="bad_path", next=[STAY])
+    if name == "~" or name.startswith("~/"):
+        raise ToolError("~ is not expanded here.", kind="bad_path", next=[STAY])
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        raise ToolError("The path is not valid text.", kind="bad_path", next=[STAY])
