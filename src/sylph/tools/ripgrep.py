@@ -1,0 +1,117 @@
+"""Searching with ripgrep."""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sylph.core.errors import ToolError
+from sylph.tools.process import start
+from sylph.tools.searcher import Hit, Query, Wanted
+
+ERROR = 2
+LINE = re.compile(rb"([^\0]+)\0(\d+)([:-])(.*)", re.DOTALL)
+COUNT = re.compile(rb"([^\0]+)\0(\d+)")
+# Hidden files count as files, git's own do not; a .gitignore holds without a repository too.
+COMMON = ("--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git")
+
+
+def located(environ: Mapping[str, str]) -> str | None:
+    """The program: the one installed beside Python, else the one on the path."""
+    beside = Path(sys.executable).with_name("rg")
+    return str(beside) if beside.is_file() else shutil.which("rg", path=environ.get("PATH"))
+
+
+class Ripgrep:
+    note = ""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    async def files(self, folder: Path, wanted: Wanted, *, ignored: bool) -> list[str]:
+        found: list[str] = []
+
+        def take(record: bytes) -> bool:
+            path = _text(record)
+            if wanted(path):
+                found.append(path)
+            return True
+
+        await self._each(["--files", "--null", *(["--no-ignore"] if ignored else [])], folder, b"\0", take)
+        return found
+
+    async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        odd: list[bytes] = []
+
+        def take(record: bytes) -> bool:
+            if match := COUNT.fullmatch(record):
+                found.append((_text(match[1]), int(match[2])))
+            else:
+                odd.append(record)
+            return True
+
+        only = ["--max-count=1"] if first else []
+        code = await self._each(["--count", *only, *_options(query)], query.folder, b"\n", take)
+        if code == ERROR and not found:
+            _complain(query, odd)
+        return found
+
+    async def hits(self, query: Query, *, most: int) -> list[Hit]:
+        found: list[Hit] = []
+        odd: list[bytes] = []
+        room = most
+
+        def take(record: bytes) -> bool:
+            nonlocal room
+            if match := LINE.fullmatch(record):
+                found.append(Hit(_text(match[1]), int(match[2]), _text(match[4]).rstrip("\r"), match[3] == b":"))
+                room -= found[-1].match
+            else:
+                odd.append(record)
+            return room > 0
+
+        # Wider than what is shown, so that what is shown is cut in one place.
+        options = ["--line-number", "--max-columns=2000", "--max-columns-preview", f"--context={query.context}"]
+        code = await self._each([*options, *_options(query)], query.folder, b"\n", take)
+        if code == ERROR and not found:
+            _complain(query, odd)
+        return found
+
+    async def _each(self, options: list[str], folder: Path, mark: bytes, take: Callable[[bytes], bool]) -> int:
+        """Hands over record after record until `take` has enough; the exit code."""
+        carry = b""
+        async with start([self._program, *COMMON, *options], cwd=folder, env={}) as process:
+            while data := await process.piece():
+                *records, carry = (carry + data).split(mark)
+                if not all(take(record) for record in records):
+                    return 0
+            await process.done()
+            return (await process.end()).code
+
+
+def _options(query: Query) -> list[str]:
+    case = ["--ignore-case"] if query.ignore_case else []
+    ignored = ["--no-ignore"] if query.ignored else []
+    options = ["--null", "--with-filename", *case, *_globbing(query.glob), *ignored]
+    return [*options, "--regexp", query.pattern, "--", query.file or "."]
+
+
+def _globbing(glob: str) -> list[str]:
+    if not glob:
+        return []
+    # A --glob brings ignored files back; a type does not, but knows only the last name of a path.
+    if "/" in glob or glob.startswith("!"):
+        return ["--glob", glob]
+    return ["--type-add", f"wanted:{glob}", "--type", "wanted"]
+
+
+def _text(data: bytes) -> str:
+    return data.removeprefix(b"./").decode("utf-8", "replace")
+
+
+def _complain(query: Query, said: list[bytes]) -> None:
+    text = b"\n".join(said).decode("utf-8", "replace").strip()
+    if text:
+        raise ToolError(f"{query.pattern!r} cannot be searched for.\n{text}", kind="bad_pattern")

@@ -1,0 +1,103 @@
+"""Searching in plain Python, where ripgrep is not to be had. It does not read ignore files."""
+
+import asyncio
+import os
+import re
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from sylph.core.errors import ToolError
+from sylph.tools.document import SAMPLE, is_binary
+from sylph.tools.globs import matcher
+from sylph.tools.searcher import Hit, Query, Wanted
+
+SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".cache", ".mypy_cache", ".ruff_cache"})
+
+
+class Scan:
+    note = "[ripgrep is not installed: ignore files were not read, only well-known folders left out]"
+
+    async def files(self, folder: Path, wanted: Wanted, *, ignored: bool) -> list[str]:
+        return await asyncio.to_thread(lambda: [path for path in _walk(folder, ignored=ignored) if wanted(path)])
+
+    async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
+        return await asyncio.to_thread(_counts, query, first=first)
+
+    async def hits(self, query: Query, *, most: int) -> list[Hit]:
+        return await asyncio.to_thread(_hits, query, most)
+
+
+def _walk(folder: Path, *, ignored: bool) -> Iterator[str]:
+    left_out = {".git"} if ignored else SKIPPED | {".git"}
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in left_out)
+        for name in sorted(files):
+            path = Path(place, name)
+            if not path.is_symlink():
+                yield path.relative_to(folder).as_posix()
+
+
+def _counts(query: Query, *, first: bool) -> list[tuple[str, int]]:
+    wanted = _compiled(query)
+    found: list[tuple[str, int]] = []
+    for path in _paths(query):
+        matching = sum(1 for line in _lines(query.folder / path) if wanted.search(line))
+        if matching:
+            found.append((path, 1 if first else matching))
+    return found
+
+
+def _hits(query: Query, most: int) -> list[Hit]:
+    wanted = _compiled(query)
+    found: list[Hit] = []
+    for path in _paths(query):
+        found += _near(path, _lines(query.folder / path), wanted, query.context)
+        if sum(hit.match for hit in found) >= most:
+            break
+    return found
+
+
+def _near(path: str, lines: Iterator[str], wanted: re.Pattern[str], context: int) -> Iterator[Hit]:
+    """The lines that match, with `context` lines on both sides, each once and in order."""
+    before: deque[Hit] = deque(maxlen=context)
+    after = 0
+    for number, line in enumerate(lines, 1):
+        hit = Hit(path, number, line, wanted.search(line) is not None)
+        if hit.match:
+            yield from before
+            before.clear()
+            after = context
+            yield hit
+        elif after:
+            after -= 1
+            yield hit
+        else:
+            before.append(hit)
+
+
+def _compiled(query: Query) -> re.Pattern[str]:
+    try:
+        return re.compile(query.pattern, re.IGNORECASE if query.ignore_case else 0)
+    except re.error as error:
+        raise ToolError(f"{query.pattern!r} cannot be searched for: {error}.", kind="bad_pattern") from error
+
+
+def _paths(query: Query) -> Iterator[str]:
+    if query.file:
+        return iter([query.file])
+    flip = query.glob.startswith("!")
+    wanted = matcher(query.glob.removeprefix("!") or "*")
+    return (path for path in _walk(query.folder, ignored=query.ignored) if wanted(path) != flip)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file; none of a binary one, or of one that cannot be opened."""
+    try:
+        with path.open("rb") as file:
+            if is_binary(file.read(SAMPLE)):
+                return
+            file.seek(0)
+            yield from (line.rstrip(b"\r\n").decode("utf-8", "replace") for line in file)
+    except OSError:
+        return

@@ -1,0 +1,163 @@
+"""Finding files by name and lines by pattern."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sylph.core.errors import ToolError
+from sylph.core.text import trim
+from sylph.core.tool import Args, Context, Result, Tool
+from sylph.tools.globs import matcher
+from sylph.tools.searcher import Hit, Query, Searcher
+from sylph.tools.workspace import inside, printable, reported, shown
+
+# Searchers answer in any order: so many are taken in, put in order, and then cut.
+GATHERED = 5_000
+WIDTH = 400
+
+Mode = Literal["content", "files", "count"]
+
+
+class Find(Args, frozen=True, kw_only=True):
+    pattern: Annotated[str, Meta(min_length=1, description="Glob: *.py for any folder, src/**/*.py from path on.")]
+    path: Annotated[str, Meta(description="Folder to search.")] = "."
+    newest: Annotated[bool, Meta(description="Last changed first, instead of by name.")] = False
+    ignored: Annotated[bool, Meta(description="Also what ignore files leave out.")] = False
+    limit: Annotated[int, Meta(ge=1, le=2_000, description="Files at most.")] = 200
+
+
+class Grep(Args, frozen=True, kw_only=True):
+    pattern: Annotated[str, Meta(min_length=1, description="Regular expression, for single lines.")]
+    path: Annotated[str, Meta(description="Folder or file to search.")] = "."
+    glob: Annotated[str, Meta(description="Only files that match, like *.py.")] = ""
+    ignore_case: bool = False
+    context: Annotated[int, Meta(ge=0, le=20, description="Lines to show around a match.")] = 0
+    mode: Annotated[Mode, Meta(description="Lines, names of files, or matching lines per file.")] = "content"
+    ignored: Annotated[bool, Meta(description="Also what ignore files leave out.")] = False
+    limit: Annotated[int, Meta(ge=1, le=2_000, description="Matches or files at most.")] = 100
+
+
+def find(searcher: Searcher) -> Tool:
+    async def run(args: Find, context: Context) -> Result:
+        folder = _folder(args.path, context.workspace)
+        paths = sorted(await searcher.files(folder, matcher(args.pattern), ignored=args.ignored))
+        if args.newest:
+            paths = await asyncio.to_thread(_by_age, folder, paths)
+        prefix = _prefix(context.workspace, folder)
+        lines = [prefix + printable(path) for path in paths[: args.limit]]
+        return _told(lines or ["[no files]"], _left(len(lines), len(paths), "files"), searcher.note)
+
+    return Tool(
+        name="find",
+        description="Find files by name; hidden ones too, ignored ones not.",
+        args=Find,
+        run=run,
+        effect="read",
+        recourse="pure",
+    )
+
+
+def grep(searcher: Searcher) -> Tool:
+    async def run(args: Grep, context: Context) -> Result:
+        query = _query(args, context.workspace)
+        prefix = _prefix(context.workspace, query.folder)
+        if args.mode == "content":
+            hits = await searcher.hits(query, most=GATHERED)
+            lines = _grouped(_first(hits, args.limit), prefix)
+            return _told(lines or ["[no matches]"], _cut(hits, args.limit), searcher.note)
+        counts = sorted(await searcher.counts(query, first=args.mode == "files"))
+        lines = [_counted(prefix + printable(path), number, args.mode) for path, number in counts[: args.limit]]
+        return _told(lines or ["[no matches]"], _left(len(lines), len(counts), "files"), searcher.note)
+
+    return Tool(
+        name="grep",
+        description="Search files for a regular expression; hidden ones too, ignored and binary ones not.",
+        args=Grep,
+        run=run,
+        effect="read",
+        recourse="pure",
+    )
+
+
+def _folder(name: str, root: Path) -> Path:
+    folder = inside(root, name)
+    if not folder.is_dir():
+        raise ToolError(f"{name} is not a folder.", kind="not_a_directory", next=["List the folder above it."])
+    return folder
+
+
+def _query(args: Grep, root: Path) -> Query:
+    path = inside(root, args.path)
+    with reported(args.path):
+        path.stat()
+    alone = path.is_file()
+    return Query(
+        pattern=args.pattern,
+        folder=path.parent if alone else path,
+        file=path.name if alone else "",
+        glob=args.glob,
+        ignore_case=args.ignore_case,
+        ignored=args.ignored,
+        context=args.context,
+    )
+
+
+def _prefix(root: Path, folder: Path) -> str:
+    name = shown(root, folder)
+    return "" if name == "." else f"{name}/"
+
+
+def _by_age(folder: Path, paths: Iterable[str]) -> list[str]:
+    def age(path: str) -> float:
+        try:
+            return -(folder / path).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    return sorted(paths, key=age)
+
+
+def _first(hits: Iterable[Hit], limit: int) -> Iterator[Hit]:
+    """The first `limit` matches by path, with their context."""
+    matches = 0
+    for hit in sorted(hits, key=lambda hit: hit.path):
+        matches += hit.match
+        if matches > limit:
+            return
+        yield hit
+
+
+def _grouped(hits: Iterable[Hit], prefix: str) -> list[str]:
+    """Lines under the name of their file: `12:` matches, `13-` is near, -- stands for a gap."""
+    lines: list[str] = []
+    ahead = Hit("", 0, "", match=False)
+    for last, hit in pairwise([ahead, *hits]):
+        if hit.path != last.path:
+            lines += ["", prefix + printable(hit.path)][not lines :]
+        elif hit.line > last.line + 1 and not (hit.match and last.match):
+            lines.append("--")
+        lines.append(f"{hit.line}{':' if hit.match else '-'}{trim(hit.text, WIDTH)}")
+    return lines
+
+
+def _counted(path: str, number: int, mode: Mode) -> str:
+    return path if mode == "files" else f"{path}: {number}"
+
+
+def _cut(hits: list[Hit], limit: int) -> str:
+    total = sum(hit.match for hit in hits)
+    return _left(min(total, limit), total, "matches", more=total >= GATHERED)
+
+
+def _left(told: int, total: int, noun: str, *, more: bool = False) -> str:
+    if told == total and not more:
+        return ""
+    return f"[{told:,} of {'more than ' if more else ''}{total:,} {noun}; narrow the search or raise limit]"
+
+
+def _told(lines: list[str], *notes: str) -> Result:
+    return Result(text="\n".join([*lines, *(note for note in notes if note)]))
