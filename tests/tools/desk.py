@@ -1,0 +1,75 @@
+"""A place where a tool works as the executor lets it: real files, and everything it says kept to be looked at."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sylph.core.errors import ToolError
+from sylph.core.events import Fact
+from sylph.core.tool import Context, Question, Result, Tool
+from sylph.tools.all import workspace_tools
+
+TOOLS = {tool.name: tool for tool in workspace_tools(os.environ)}
+
+
+@dataclass
+class Desk:
+    workspace: Path
+    seconds: float = 60.0
+    output: list[str] = field(default_factory=list[str])
+    facts: list[Fact] = field(default_factory=list[Fact])
+    asked: list[Question] = field(default_factory=list[Question])
+    answers: Sequence[str] = ()
+    kept: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def context(self) -> Context:
+        return Context(
+            session="s",
+            call="t1_c1",
+            workspace=self.workspace,
+            seconds=self.seconds,
+            output=self.output.append,
+            emit=self._emit,
+            ask=self._ask,
+            whole=self._whole,
+        )
+
+    async def use(self, tool: Tool | str, **arguments: object) -> Result:
+        """One call, its arguments checked as a model's are."""
+        tool = TOOLS[tool] if isinstance(tool, str) else tool
+        return await tool.run(msgspec.convert(arguments, tool.args), self.context)
+
+    async def preview(self, name: str, **arguments: object) -> str:
+        preview = TOOLS[name].preview
+        assert preview
+        return await preview(msgspec.convert(arguments, TOOLS[name].args), self.context)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    async def _emit(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+    async def _ask(self, questions: Sequence[Question]) -> Sequence[str]:
+        self.asked += questions
+        return self.answers
+
+    async def _whole(self, call: str) -> str | None:
+        return self.kept.get(call)
+
+
+@contextmanager
+def refused(kind: str) -> Generator[pytest.ExceptionInfo[ToolError]]:
+    """The block ends with an error of this kind for the model."""
+    with pytest.raises(ToolError) as caught:
+        yield caught
+    assert caught.value.trouble.kind == kind

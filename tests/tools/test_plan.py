@@ -1,0 +1,29 @@
+import msgspec
+import pytest
+from tests.tools.desk import Desk, refused
+
+from sylph.core.facts import PlanUpdated, Step
+
+
+async def test_the_plan_is_kept_whole_as_a_fact(desk: Desk) -> None:
+    steps = [{"text": "look", "status": "done"}, {"text": "cut", "status": "doing"}, {"text": "sew"}]
+    result = await desk.use("plan", steps=[*steps, {"text": "iron", "status": "dropped"}])
+    assert result.text == "Plan: 1 of 3 done; now: cut."
+    expected = (Step("look", "done"), Step("cut", "doing"), Step("sew"), Step("iron", "dropped"))
+    assert desk.facts == [PlanUpdated(steps=expected)]
+
+
+async def test_a_plan_may_be_emptied(desk: Desk) -> None:
+    assert (await desk.use("plan", steps=[])).text == "The plan is empty."
+    assert desk.facts == [PlanUpdated(steps=())]
+
+
+async def test_only_one_step_is_done_at_a_time(desk: Desk) -> None:
+    with refused("bad_plan"):
+        await desk.use("plan", steps=[{"text": "a", "status": "doing"}, {"text": "b", "status": "doing"}])
+    assert desk.facts == []
+
+
+async def test_a_status_that_does_not_exist_is_not_accepted(desk: Desk) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        await desk.use("plan", steps=[{"text": "a", "status": "maybe"}])
