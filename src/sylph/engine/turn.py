@@ -19,15 +19,15 @@ from sylph.engine.history import History
 from sylph.engine.states import Trigger
 
 ASSUMED_WINDOW = 128_000
+WARN_AT = (5, 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a turn may use up before it must stop."""
 
-    rounds: int = 100
+    rounds: int = 250
     seconds: float | None = None
-    same: int = 3
     squeeze: Squeeze = field(default_factory=Squeeze)
 
 
@@ -92,8 +92,8 @@ async def act(floor: Floor, hands: Hands) -> None:
             if not floor.summary.queue.keys() - set(floor.summary.follows):
                 return
             continue
-        _refuse_loops(floor.history, hands.limits.same)
         await hands.executor.run(_open(floor), floor)
+        await _warn(floor)
 
 
 async def think(floor: Floor, hands: Hands) -> Answer:
@@ -203,16 +203,13 @@ def _unknown(id: str) -> facts.ToolFinished:
     return facts.ToolFinished(call=id, ok=False, output=text, trouble=error.trouble)
 
 
-def _refuse_loops(history: History, same: int) -> None:
-    """Stops a model that asks for the same calls and gets the same results again and again."""
-    asked, *done = _latest_rounds(history, same + 1)
-    calls = asked[0]
-    if len(done) == same and all(past == (calls, done[0][1]) for past in done):
-        raise BudgetSpent(
-            f"The model made the same calls with the same results {same} times in a row and asked for them again.",
-            kind="stuck",
-            next=["Tell it what to do differently, or try another model."],
-        )
+async def _warn(floor: Floor) -> None:
+    """Tells a model that goes in circles. It is not stopped: waiting for something looks the same from outside."""
+    rounds = _latest_rounds(floor.history, WARN_AT[-1])
+    same = next((at for at, past in enumerate(rounds) if past != rounds[0]), len(rounds))
+    if same in WARN_AT:
+        text = f"The last {same} rounds made the same calls and got the same results. Do something else, or stop."
+        await floor.emit(facts.ContextAdded(topic="circles", text=text))
 
 
 def _latest_rounds(history: History, count: int) -> list[tuple[list[tuple[str, str]], list[str]]]:
