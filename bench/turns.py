@@ -64,11 +64,11 @@ def _rounds() -> list[Row]:
         ),
         Row(name="… peak memory", figure=all_.peak_mb, unit="MB", floor=floor_all.peak_mb, bar=50),
         Row(
-            name="… round 451–500 of 500",
+            name="… rounds 451 to 500 of 500",
             figure=late,
             unit="ms",
             floor=early,
-            note="the floor is round 1–50: flat is 1.0",
+            note="floor: rounds 1 to 50",
         ),
     ]
 

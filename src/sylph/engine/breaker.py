@@ -26,7 +26,10 @@ class Breaker:
     def succeeded(self) -> None:
         self._failures, self._until = 0, 0.0
 
-    def failed(self) -> None:
+    def failed(self, error: ProviderError) -> None:
+        """Counts what says something about the service; a bad request says something about us."""
+        if not error.passing:
+            return
         self._failures += 1
         if self._failures >= self._limit:
             self._until = self._clock.ticks() + self._seconds

@@ -100,6 +100,7 @@ class Gateway:
     async def call(self, call: Call, voice: Voice) -> Answer:
         """The whole reply. Retries only as long as nothing of it has been shown."""
         provider, bare = self.find(call.model)
+        breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, self._clock))
         body = provider.body(call.request)
         await voice.emit(_requested(call, body))
         attempt = 0
@@ -108,8 +109,10 @@ class Gateway:
             stream = _Stream(self._clock.ticks())
             try:
                 async with self._slots.take(call.priority):
-                    reply = await self._attempt(provider, call.request, body, stream, voice)
+                    breaker.check()
+                    reply = await self._listen(provider, call.request, body, stream, voice)
             except ProviderError as error:
+                breaker.failed(error)
                 wait = self._wait(error, attempt, stream)
                 await voice.emit(_failed(call, error, attempt, stream, wait))
                 if wait is None:
@@ -117,19 +120,8 @@ class Gateway:
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
                 await asyncio.sleep(wait)
                 continue
+            breaker.succeeded()
             return self._answer(reply, provider.info(bare), stream)
-
-    async def _attempt(self, provider: Provider, request: Request, body: bytes, stream: _Stream, voice: Voice) -> Reply:
-        breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, self._clock))
-        breaker.check()
-        try:
-            reply = await self._listen(provider, request, body, stream, voice)
-        except ProviderError as error:
-            if error.passing:
-                breaker.failed()
-            raise
-        breaker.succeeded()
-        return reply
 
     async def _listen(self, provider: Provider, request: Request, body: bytes, stream: _Stream, voice: Voice) -> Reply:
         loop = asyncio.get_running_loop()

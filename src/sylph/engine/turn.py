@@ -43,9 +43,20 @@ class Hands:
 
 
 async def run_turn(floor: Floor, hands: Hands) -> None:
+    """Everything between the first and the last fact of a turn."""
     await prepare(floor, hands)
     await settle_calls(floor, hands)
-    await act(floor, hands)
+    while True:
+        await floor.hold()
+        await floor.steer()
+        if floor.summary.rounds >= hands.limits.rounds:
+            raise _spent(hands.limits.rounds)
+        reply = await think(floor, hands)
+        if reply.calls:
+            await hands.executor.run(_open(floor), floor)
+            await _warn(floor)
+        elif not floor.summary.queue.keys() - set(floor.summary.follows):
+            return
 
 
 async def prepare(floor: Floor, hands: Hands) -> None:
@@ -81,36 +92,23 @@ async def settle_calls(floor: Floor, hands: Hands) -> None:
         await hands.executor.run(ready, floor)
 
 
-async def act(floor: Floor, hands: Hands) -> None:
-    while True:
-        await floor.hold()
-        await floor.steer()
-        if floor.summary.rounds >= hands.limits.rounds:
-            raise _spent(hands.limits.rounds)
-        answer = await think(floor, hands)
-        if not answer.reply.calls:
-            if not floor.summary.queue.keys() - set(floor.summary.follows):
-                return
-            continue
-        await hands.executor.run(_open(floor), floor)
-        await _warn(floor)
-
-
-async def think(floor: Floor, hands: Hands) -> Answer:
-    """One question to the model; a window that overflows is compacted and asked again."""
+async def think(floor: Floor, hands: Hands) -> Reply:
+    """One question to the model; what is too much for its window is compacted and asked again, once."""
     window = hands.gateway.info(floor.summary.model).window
     if compact.due(floor.history, window, hands.limits.squeeze):
         await squeeze(floor, hands, "the window fills up")
-    try:
-        answer = await _ask(floor, hands)
-    except ProviderError as error:
-        if error.failure != "overflow" or not await squeeze(floor, hands, "the provider said it was too much"):
+    for may_squeeze in (True, False):
+        try:
+            answer = await hands.gateway.call(_question(floor, hands), Voice(emit=floor.emit, show=floor.show))
+        except ProviderError as error:
+            if error.failure == "overflow" and may_squeeze and await squeeze(floor, hands, "too much for the model"):
+                continue
             raise
-        answer = await _ask(floor, hands)
-    await _record(floor, answer)
-    if answer.reply.finish == "filtered":
-        raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
-    return answer
+        await _record(floor, answer)
+        if answer.reply.finish == "filtered":
+            raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
+        return answer.reply
+    raise AssertionError("unreachable: the second try returns or raises")
 
 
 async def squeeze(floor: Floor, hands: Hands, why: str, *, after: Trigger = "compacted") -> bool:
@@ -148,15 +146,11 @@ async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
     return answer.reply.text
 
 
-async def _ask(floor: Floor, hands: Hands) -> Answer:
+def _question(floor: Floor, hands: Hands) -> Call:
     request = Request(
-        model=_bare(floor),
-        system=hands.system,
-        messages=floor.history.messages(),
-        tools=hands.executor.specs,
+        model=_bare(floor), system=hands.system, messages=floor.history.messages(), tools=hands.executor.specs
     )
-    call = Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1)
-    return await hands.gateway.call(call, Voice(emit=floor.emit, show=floor.show))
+    return Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1)
 
 
 async def _record(floor: Floor, answer: Answer) -> None:
