@@ -1,3 +1,4 @@
+import os
 import stat
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 from tests.tools.desk import Desk, refused
 
 from sylph.core.errors import ToolError
+from sylph.tools.document import LARGEST
 from sylph.tools.edit import EDIT, Edit, fit
 
 TEXT = st.text(st.sampled_from("ab \n"), max_size=30)
@@ -83,6 +85,12 @@ async def test_what_is_no_text_file_is_refused(desk: Desk) -> None:
     for name, kind in {"a.bin": "binary_file", ".": "is_directory", "none": "not_found"}.items():
         with refused(kind):
             await desk.use("edit", path=name, old="a", new="b")
+
+
+async def test_a_file_too_large_to_hold_is_refused(desk: Desk) -> None:
+    os.truncate(desk.write("a.txt", ""), LARGEST + 1)
+    with refused("too_large"):
+        await desk.use("edit", path="a.txt", old="a", new="b")
 
 
 async def test_the_preview_is_a_diff_and_nothing_is_written(desk: Desk) -> None:

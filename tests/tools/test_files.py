@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.core.tool import Judged
 from sylph.tools import lines
-from sylph.tools.files import WRITE
+from sylph.tools.files import WRITE, Write
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 101))
 
@@ -102,6 +101,20 @@ async def test_a_missing_file_comes_with_names_that_are_near(desk: Desk) -> None
 async def test_a_missing_folder_is_no_trouble_for_the_hint(desk: Desk) -> None:
     with refused("not_found"):
         await desk.use("read", path="no/such/file")
+
+
+async def test_too_long_a_name_is_said_to_be_so_by_every_tool(desk: Desk) -> None:
+    name = "x" * 300
+    with refused("name_too_long"):
+        await desk.use("read", path=name)
+    with refused("name_too_long"):
+        await desk.use("write", path=name, content="")
+    with refused("name_too_long"):
+        await desk.use("list", path=name)
+    with refused("name_too_long"):
+        await desk.use("find", pattern="*", path=name)
+    assert WRITE.judge
+    assert WRITE.judge(Write(path=name, content=""), desk.context).risk == "dangerous"
 
 
 async def test_reading_a_folder_points_to_list(desk: Desk) -> None:
@@ -229,8 +242,7 @@ async def test_the_preview_says_when_a_binary_file_would_go(desk: Desk) -> None:
 def test_the_risk_of_a_write_is_what_it_could_lose(desk: Desk, name: str, risk: str) -> None:
     desk.write("old.txt", "")
     assert WRITE.judge
-    judged = WRITE.judge(WRITE.args(path=name, content=""), desk.context)  # pyright: ignore[reportCallIssue]
-    assert isinstance(judged, Judged)
+    judged = WRITE.judge(Write(path=name, content=""), desk.context)
     assert (judged.effect, judged.risk) == ("write", risk)
 
 

@@ -36,7 +36,7 @@ def test_names_that_cannot_be_meant_are_refused(desk: Desk, name: str) -> None:
 def test_a_loop_of_links_does_not_hide_a_link_that_leads_out(desk: Desk) -> None:
     (desk.workspace / "loop").symlink_to("loop")
     (desk.workspace / "out").symlink_to(desk.workspace.parent / "outside")
-    with refused("symlink_loop"):
+    with pytest.raises(ToolError):  # of one kind or the other: Python 3.13 reads on behind a loop
         inside(desk.workspace, "loop/../out/secret.txt")
 
 

@@ -41,9 +41,7 @@ async def edit(args: Edit, context: Context) -> Result:
 
 
 async def preview_edit(args: Edit, context: Context) -> str:
-    change = await asyncio.to_thread(prepare, args, context.workspace)
-    before, after = document.readable(change.before), document.readable(change.after)
-    return diff.unified(shown(context.workspace, change.path), before, after)
+    return await asyncio.to_thread(_preview, args, context.workspace)
 
 
 def judge_edit(args: Edit, context: Context) -> Judged:
@@ -52,6 +50,11 @@ def judge_edit(args: Edit, context: Context) -> Judged:
     except ToolError as error:
         return Judged("write", "dangerous", str(error))
     return Judged("write", "safe", f"changes {shown(context.workspace, path)}")
+
+
+def _preview(args: Edit, root: Path) -> str:
+    change = prepare(args, root)
+    return diff.unified(shown(root, change.path), document.readable(change.before), document.readable(change.after))
 
 
 def _edit(args: Edit, root: Path) -> Result:

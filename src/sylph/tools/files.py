@@ -47,9 +47,9 @@ async def read(args: Read, context: Context) -> Result:
 
 def _read_file(args: Read, root: Path) -> Result:
     path = inside(root, args.path)
-    if not path.exists():
-        raise _missing(args.path, path, root)
     with reported(args.path):
+        if atomic.state(path) is None:
+            raise _missing(args.path, path, root)
         document.stat(path, args.path)
         with path.open("rb") as file:
             document.refuse_binary(file.read(document.SAMPLE), args.path)
@@ -71,8 +71,7 @@ def _told(args: Read, found: Part) -> Result:
 
 def _missing(name: str, path: Path, root: Path) -> ToolError:
     """Not found, with the names that come close."""
-    with reported(name):
-        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     close = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)
     hints = [f"Did you mean {shown(root, path.with_name(other))}?" for other in close]
     return ToolError(f"{name} does not exist.", kind="not_found", next=hints or ["Look for it with find."])
@@ -104,7 +103,7 @@ def _preview(args: Write, root: Path) -> str:
     path = changeable(root, args.path)
     name = shown(root, path)
     with reported(args.path):
-        if not path.exists():
+        if atomic.state(path) is None:
             return diff.added(name, args.content)
         document.stat(path, args.path)
         if document.is_binary(document.sample(path)):
@@ -116,13 +115,16 @@ def judge_write(args: Write, context: Context) -> Judged:
     """Safe for a new file; overwriting loses something, and dotfiles steer other programs."""
     try:
         path = changeable(context.workspace, args.path)
+        with reported(args.path):
+            was = atomic.state(path)
     except ToolError as error:
         return Judged("write", "dangerous", str(error))
-    if path.exists():
-        return Judged("write", "caution", f"overwrites {shown(context.workspace, path)}")
-    if any(part.startswith(".") for part in Path(shown(context.workspace, path)).parts):
-        return Judged("write", "caution", f"makes the hidden {shown(context.workspace, path)}")
-    return Judged("write", "safe", f"makes {shown(context.workspace, path)}")
+    name = shown(context.workspace, path)
+    if was:
+        return Judged("write", "caution", f"overwrites {name}")
+    if any(part.startswith(".") for part in Path(name).parts):
+        return Judged("write", "caution", f"makes the hidden {name}")
+    return Judged("write", "safe", f"makes {name}")
 
 
 async def list_folder(args: List, context: Context) -> Result:

@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from sylph.core.errors import ToolError
 from sylph.core.text import trim
 from sylph.core.tool import Args, Context, Result, Tool
 from sylph.tools.globs import matcher
 from sylph.tools.searcher import Hit, Query, Searcher
-from sylph.tools.workspace import inside, printable, reported, shown
+from sylph.tools.workspace import folder, inside, printable, reported, shown
 
 # Searchers answer in any order: so many are taken in, put in order, and then cut.
 GATHERED = 5_000
@@ -43,11 +42,11 @@ class Grep(Args, frozen=True, kw_only=True):
 
 def find(searcher: Searcher) -> Tool:
     async def run(args: Find, context: Context) -> Result:
-        folder = _folder(args.path, context.workspace)
-        paths = sorted(await searcher.files(folder, matcher(args.pattern), ignored=args.ignored))
+        place = folder(context.workspace, args.path)
+        paths = sorted(await searcher.files(place, matcher(args.pattern), ignored=args.ignored))
         if args.newest:
-            paths = await asyncio.to_thread(_by_age, folder, paths)
-        prefix = _prefix(context.workspace, folder)
+            paths = await asyncio.to_thread(_by_age, place, paths)
+        prefix = _prefix(context.workspace, place)
         lines = [prefix + printable(path) for path in paths[: args.limit]]
         return _told(lines or ["[no files]"], _left(len(lines), len(paths), "files"), searcher.note)
 
@@ -83,13 +82,6 @@ def grep(searcher: Searcher) -> Tool:
     )
 
 
-def _folder(name: str, root: Path) -> Path:
-    folder = inside(root, name)
-    if not folder.is_dir():
-        raise ToolError(f"{name} is not a folder.", kind="not_a_directory", next=["List the folder above it."])
-    return folder
-
-
 def _query(args: Grep, root: Path) -> Query:
     path = inside(root, args.path)
     with reported(args.path):
@@ -106,15 +98,15 @@ def _query(args: Grep, root: Path) -> Query:
     )
 
 
-def _prefix(root: Path, folder: Path) -> str:
-    name = shown(root, folder)
+def _prefix(root: Path, place: Path) -> str:
+    name = shown(root, place)
     return "" if name == "." else f"{name}/"
 
 
-def _by_age(folder: Path, paths: Iterable[str]) -> list[str]:
+def _by_age(place: Path, paths: Iterable[str]) -> list[str]:
     def age(path: str) -> float:
         try:
-            return -(folder / path).stat().st_mtime
+            return -(place / path).stat().st_mtime
         except OSError:
             return 0.0
 

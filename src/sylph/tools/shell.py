@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
@@ -15,12 +14,10 @@ from sylph.core.errors import ToolError, Trouble
 from sylph.core.tool import Args, Context, Result, Tool
 from sylph.tools.kept import Kept
 from sylph.tools.process import Ended, Process, start
-from sylph.tools.workspace import inside, reported, shown
+from sylph.tools.workspace import folder, reported, shown
 
 DEFAULT = 120.0
 LONGEST = 3600.0
-# What the call itself needs, beyond the command, to end in time.
-MARGIN = 2.0
 # More than this nobody watches live; it is still kept.
 LIVE = 1_000_000
 
@@ -63,23 +60,16 @@ def shell(environ: Mapping[str, str]) -> Tool:
         risk="caution",
         recourse="unknowable",
         preview=preview,
-        seconds=LONGEST + MARGIN,
+        seconds=LONGEST,
     )
 
 
 async def preview(args: Shell, context: Context) -> str:
-    return f"would run in {shown(context.workspace, _folder(args, context))}:\n{args.command}"
+    return f"would run in {shown(context.workspace, folder(context.workspace, args.cwd))}:\n{args.command}"
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not SECRET.search(name)}
-
-
-def _folder(args: Shell, context: Context) -> Path:
-    folder = inside(context.workspace, args.cwd)
-    if not folder.is_dir():
-        raise ToolError(f"{args.cwd} is not a folder.", kind="not_a_directory")
-    return folder
 
 
 def _start(interpreter: str, args: Shell, context: Context, basis: Mapping[str, str]) -> Process:
@@ -87,8 +77,8 @@ def _start(interpreter: str, args: Shell, context: Context, basis: Mapping[str, 
         raise ToolError("A command cannot hold a NUL byte.", kind="bad_command")
     if any("=" in name or not name for name in args.env):
         raise ToolError("The name of a variable is empty or holds a =.", kind="bad_command")
-    folder = _folder(args, context)
-    return start([interpreter, "-c", args.command], cwd=folder, env={**basis, **args.env})
+    place = folder(context.workspace, args.cwd)
+    return start([interpreter, "-c", args.command], cwd=place, env={**basis, **args.env})
 
 
 class Output:
@@ -111,7 +101,7 @@ class Output:
 
 
 async def _follow(process: Process, args: Shell, context: Context) -> Result:
-    limit = min(args.seconds, max(context.seconds - MARGIN, 0.0))
+    limit = min(args.seconds, context.seconds)
     output, late = Output(context.output), False
     async with process:
         try:
@@ -125,7 +115,7 @@ async def _follow(process: Process, args: Shell, context: Context) -> Result:
     output.add(ended.rest, final=True)
     text = output.kept.text()
     body = text if not text or text.endswith("\n") else f"{text}\n"
-    return _late(body, ended, limit) if late else _finished(body, ended)
+    return _late(body, ended, limit, most=context.seconds) if late else _finished(body, ended)
 
 
 def _finished(body: str, ended: Ended) -> Result:
@@ -133,8 +123,9 @@ def _finished(body: str, ended: Ended) -> Result:
     return Result(text=f"{body}{note}[{_fate(ended)}]", ok=ended.code == 0, exit=_exit(ended))
 
 
-def _late(body: str, ended: Ended, limit: float) -> Result:
+def _late(body: str, ended: Ended, limit: float, *, most: float) -> Result:
     said = f"timed out after {limit:g} s, and all it had started was ended"
+    more = (f"Give it more time with seconds, at most {most:g}.",) if limit < most else ()
     return Result(
         text=f"{body}[{said}; {_fate(ended)}]",
         ok=False,
@@ -143,7 +134,7 @@ def _late(body: str, ended: Ended, limit: float) -> Result:
             "timed_out",
             f"The command {said}.",
             {"seconds": f"{limit:g}"},
-            (f"Give it more time with seconds (at most {LONGEST:g}).", "Do it in smaller parts."),
+            (*more, "Do it in smaller parts."),
         ),
     )
 

@@ -50,6 +50,16 @@ def changeable(root: Path, name: str) -> Path:
     return path
 
 
+def folder(root: Path, name: str) -> Path:
+    """Like `inside`, for a folder that is there."""
+    path = inside(root, name)
+    with reported(name):
+        path.stat()
+        if not path.is_dir():
+            raise ToolError(f"{name} is not a folder.", kind="not_a_directory")
+    return path
+
+
 def shown(root: Path, path: Path) -> str:
     """`path` as the model should write it: relative to the workspace, fit to print."""
     real = Path(os.path.realpath(root))
