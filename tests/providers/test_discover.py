@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import pytest
 from tests.model_server import ModelServer
 from tests.providers.servers import saying, serving
 
 from sylph.core.provider import ModelInfo
-from sylph.providers.discover import LOCAL, OPENAI, Settings, configured, find, listed, local, ollama_url
-from sylph.providers.endpoint import Endpoint
+from sylph.providers.discover import LOCAL, Settings, configured, find, listed, local, ollama_url
+from sylph.providers.endpoint import Endpoint, on_this_machine
 from sylph.providers.http import Client
 
-NOWHERE: dict[str, str] = {}
+SILENT = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize(
@@ -31,58 +33,43 @@ def test_every_form_of_ollama_host_becomes_a_base_url(host: str, url: str) -> No
     assert ollama_url(host) == url
 
 
-def test_what_is_configured_is_known_without_asking_anybody() -> None:
-    mine = Endpoint(name="mine", base_url="http://mine/v1")
-    settings = Settings(providers=(mine,), openai_api_key="sk-1", ollama_host="box")
-    assert [(endpoint.name, endpoint.base_url, endpoint.local) for endpoint in configured(settings)] == [
-        ("mine", "http://mine/v1", False),
-        ("openai", OPENAI, False),
-        ("ollama", "http://box:11434/v1", True),
-    ]
-    assert "sk-1" not in repr(settings) + repr(configured(settings))
+def test_a_key_is_not_shown_with_its_endpoint() -> None:
+    assert "sk-1" not in repr(Settings(providers=(Endpoint(name="a", base_url="http://a/v1", api_key="sk-1"),)))
 
 
-def test_the_config_file_comes_before_the_environment() -> None:
-    mine = Endpoint(name="openai", base_url="http://mine/v1")
-    assert configured(Settings(providers=(mine,), openai_api_key="sk-1")) == (mine,)
+def test_what_this_machine_serves_is_free_of_charge() -> None:
+    assert all(endpoint.info("m").price_in == 0 for endpoint in local(Settings()))
 
 
-def test_a_base_url_on_this_machine_is_free_of_charge() -> None:
-    (endpoint,) = configured(Settings(openai_base_url="http://localhost:8000/v1"))
-    assert (endpoint.local, endpoint.info("m").price_in) == (True, 0)
+def test_a_service_is_on_this_machine_by_its_address() -> None:
+    urls = ("http://localhost:1/v1", "http://127.0.0.2", "http://[::1]:1", "https://api.openai.com/v1", "nonsense")
+    assert [on_this_machine(url) for url in urls] == [True, True, True, False, False]
 
 
 def test_places_that_are_configured_anyway_are_not_probed_again() -> None:
-    settings = Settings(ollama_host="box", openai_base_url=LOCAL["vllm"])
+    ollama = Endpoint(name="ollama", base_url="http://box:11434/v1")
+    mine = Endpoint(name="mine", base_url=LOCAL["vllm"])
+    settings = Settings(providers=(ollama, mine))
+    assert configured(settings) == (ollama, mine)
     assert [endpoint.name for endpoint in local(settings)] == ["llamacpp", "lmstudio"]
-    assert local(Settings(places=NOWHERE)) == ()
+    assert local(Settings(probe=False)) == ()
 
 
 async def test_the_best_model_of_every_service_that_answers_is_found(client: Client) -> None:
-    async with ModelServer(models=["whisper-1", "gpt-5"]) as one, ModelServer(models=["llama3"]) as other:
-        silent = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
-        mine = Endpoint(name="mine", base_url=other.url)
-        settings = Settings(providers=(silent, mine), openai_base_url=one.url, places=NOWHERE)
+    async with ModelServer(models=["whisper-1", "gpt-5"]) as one, ModelServer(models=["qwen3:8b"]) as other:
+        mine = Endpoint(name="mine", base_url=one.url)
+        settings = Settings(providers=(SILENT, mine), places={"ollama": other.url, "vllm": SILENT.base_url})
         found = await find(settings, client)
     assert [(each.provider.name, each.model, each.why) for each in found] == [
-        ("mine", "llama3", "it is in the config file"),
-        ("openai", "gpt-5", "OPENAI_BASE_URL is set"),
+        ("mine", "gpt-5", "it is configured"),
+        ("ollama", "qwen3:8b", f"it answers at {other.url}"),
     ]
 
 
 async def test_models_that_are_configured_count_where_a_service_lists_none(client: Client) -> None:
-    models = {"big": ModelInfo(name="big", window=1000)}
-    mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1", models=models)
-    (found,) = await find(Settings(providers=(mine,), places=NOWHERE), client)
+    mine = replace(SILENT, models={"big": ModelInfo(name="big", window=1000)})
+    (found,) = await find(Settings(providers=(mine,), probe=False), client)
     assert (found.provider, found.model) == (mine, "big")
-
-
-async def test_a_server_that_runs_here_is_found(client: Client) -> None:
-    async with ModelServer(models=["qwen3:8b"]) as server:
-        places = {"ollama": server.url, "vllm": "http://127.0.0.1:9/v1"}
-        (found,) = await find(Settings(places=places), client)
-    assert (found.provider.name, found.provider.local) == ("ollama", True)
-    assert (found.model, found.why) == ("qwen3:8b", f"it answers at {server.url}")
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def trusting(certificate: Path, proxies: Proxies | None = None) -> Client:
 
 async def test_tls_is_spoken_and_its_connections_are_kept(certificate: Path, secure: int) -> None:
     client = trusting(certificate)
-    for _ in range(2):
+    for _ in range(3):
         async with client.get(f"https://localhost:{secure}/") as response:
             assert await response.read() == b"ok"
     await client.close()

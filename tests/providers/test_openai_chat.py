@@ -11,6 +11,7 @@ from tests.providers.servers import saying, serving
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message, ToolCall, Usage
 from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
+from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.http import Client
 from sylph.providers.openai_chat import OpenAIChat
@@ -214,13 +215,7 @@ async def test_a_connection_that_breaks_in_the_stream_is_cut(client: Client) -> 
 async def test_a_connection_that_breaks_when_all_is_said_does_no_harm(client: Client) -> None:
     head = "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
     body = f"data: {json.dumps(delta('stop', content='All.'))}\n\n"
-
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write((head + body).encode())
-        await asyncio.sleep(0.02)
-
-    async with serving(handler) as port:
+    async with serving(saying((head + body).encode(), wait=0.02)) as port:
         *_, reply = await chunks(provider(f"http://127.0.0.1:{port}/v1", client))
     assert isinstance(reply, Reply)
     assert reply.text == "All."
@@ -234,6 +229,22 @@ async def test_a_server_that_does_not_stream_is_understood(client: Client) -> No
     before, reply = await answer(say("Hello", whole=True, reasoning="Hm."), client)
     assert before == [Alive(), Reasoning("Hm."), Text("Hello")]
     assert reply == Reply(text="Hello", reasoning="Hm.", finish="stop", usage=Usage(10, 5))
+
+
+def test_a_document_without_end_is_refused() -> None:
+    stream = ChatStream(Endpoint(name="test", base_url="http://x"), "m")
+    with pytest.raises(ProviderError, match="not a chat completion"):
+        for _ in range(40):
+            stream.feed(b"{" + b" " * (1 << 20))
+
+
+async def test_a_server_that_leaves_the_connection_open_does_not_hold_us_up(client: Client) -> None:
+    head = "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
+    body = f"data:\n\ndata: {json.dumps(delta('stop', content='All.'))}\n\ndata: [DONE]\n\n"
+    async with serving(saying((head + body).encode(), b": bye\n\n", wait=0.1)) as port, asyncio.timeout(2):
+        *_, reply = await chunks(provider(f"http://127.0.0.1:{port}/v1", client))
+    assert isinstance(reply, Reply)
+    assert reply.text == "All."
 
 
 async def test_a_refusal_is_shown_as_text(client: Client) -> None:
@@ -387,6 +398,7 @@ async def test_models_are_listed_with_their_windows(client: Client) -> None:
             ("router", 128000),
             ("llamacpp", 8192),
         ]
+    assert chat.name == "test"
     assert (chat.info("vllm").window, chat.info("vllm").price_in, chat.info("plain").price_in) == (32768, 0, 3)
     assert chat.info("unknown") == ModelInfo(name="unknown", price_in=0, price_out=0, price_cached=0)
     await chat.close()

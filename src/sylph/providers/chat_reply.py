@@ -1,6 +1,5 @@
 """The deltas of a chat completion, folded into one reply."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -65,24 +64,23 @@ class Packet(msgspec.Struct, gc=False):
     object: str | None = None
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(msgspec.Struct):
     id: str
     name: str
-    arguments: list[str] = field(default_factory=list[str])
+    arguments: list[str] = []
 
 
-@dataclass(slots=True)
 class ChatReply:
     """Takes packets as they come and gives what they add; `reply` is what it all came to."""
 
-    finish: str = ""
-    begun: bool = False
-    _text: list[str] = field(default_factory=list[str])
-    _reasoning: list[str] = field(default_factory=list[str])
-    _calls: list[_Call] = field(default_factory=list[_Call])
-    _places: dict[int, int] = field(default_factory=dict[int, int])
-    _usage: Usage = field(default_factory=Usage)
+    def __init__(self) -> None:
+        self.finish = ""
+        self.begun = False
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[_Call] = []
+        self._places: dict[int, int] = {}
+        self._usage = Usage()
 
     def take(self, packet: Packet) -> list[Chunk]:
         if packet.usage is not None:

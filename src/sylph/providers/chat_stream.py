@@ -25,7 +25,7 @@ class ChatStream:
         self._reply = ChatReply()
         self._parser = Parser()
         self._start = b""
-        self._document: list[bytes] | None = None
+        self._document: bytearray | None = None
 
     @property
     def complete(self) -> bool:
@@ -37,18 +37,18 @@ class ChatStream:
         if not self._start:
             self._start = piece.lstrip()
             # Not a stream: the server ignores our wish for one, or is no model server at all.
-            self._document = [] if self._start[:1] in (b"{", b"[", b"<") else None
+            self._document = bytearray() if self._start[:1] in (b"{", b"[", b"<") else None
         if self._document is None:
             return self._events(self._parser.feed(piece)) or [ALIVE]
-        self._document.append(piece)
-        if sum(map(len, self._document)) > DOCUMENT_LIMIT:
+        self._document += piece
+        if len(self._document) > DOCUMENT_LIMIT:
             raise self._unreadable()
         return [ALIVE]
 
     def close(self) -> list[Chunk]:
         chunks = self._events(self._parser.close())
         if self._document is not None:
-            chunks += self._packet(b"".join(self._document))
+            chunks += self._packet(bytes(self._document))
             self.done = self._reply.begun
         if not self.complete:
             raise self._ended()

@@ -27,15 +27,15 @@ FAMILIES = (
     "gemma",
     "phi",
 )
-NO_CHAT = re.compile(
+NO_CHAT = (
     r"embed|bge-|e5-|whisper|tts|audio|speech|transcribe|realtime|dall-e|image|sora|veo|imagen|diffusion|flux"
     r"|moderation|guard|rerank|colbert|davinci|babbage|instruct-0914|search-preview|computer-use|ocr|clip"
 )
-COSTLY = re.compile(r"(^|[-_.])(pro|max|ultra|deep-research|opus)($|[-_.:])")
-SMALL = re.compile(r"(^|[-_.])(mini|nano|tiny|small|lite|flash|haiku)($|[-_.:])")
-DATED = re.compile(r"\d{4}-\d{2}-\d{2}|-\d{6,8}|-\d{4}($|-)|preview|latest")
-PARAMETERS = re.compile(r"(?:^|[^a-z0-9.])(?:\d+x)?(\d+(?:\.\d+)?)b(?:[^a-z]|$)")
-VERSION = re.compile(r"(\d+(?:\.\d+)?)(?!\d*b)")
+COSTLY = r"(^|[-_.])(pro|max|ultra|deep-research|opus)($|[-_.:])"
+SMALL = r"(^|[-_.])(mini|nano|tiny|small|lite|flash|haiku)($|[-_.:])"
+DATED = r"\d{4}-\d{2}-\d{2}|-\d{6,8}|-\d{4}($|-)|preview|latest"
+PARAMETERS = r"(?:^|[^a-z0-9.])(?:\d+x)?(\d+(?:\.\d+)?)b(?:[^a-z]|$)"
+VERSION = r"(\d+(?:\.\d+)?)(?!\d*b)"
 
 
 def best(models: Iterable[str]) -> str:
@@ -44,7 +44,7 @@ def best(models: Iterable[str]) -> str:
 
 
 def usable(models: Iterable[str]) -> list[str]:
-    return [model for model in models if not NO_CHAT.search(model.lower())]
+    return [model for model in models if not re.search(NO_CHAT, model.lower())]
 
 
 def close(model: str, known: Sequence[str]) -> tuple[str, ...]:
@@ -62,9 +62,9 @@ def _rank(model: str) -> tuple[int, float, bool, bool, bool, float, str]:
     return (
         family,
         -_version(name),
-        COSTLY.search(name) is not None,
-        SMALL.search(name) is not None,
-        DATED.search(name) is not None,
+        re.search(COSTLY, name) is not None,
+        re.search(SMALL, name) is not None,
+        re.search(DATED, name) is not None,
         -_parameters(name),
         model,
     )
@@ -76,12 +76,12 @@ def _family(name: str) -> int:
 
 
 def _version(name: str) -> float:
-    found = VERSION.search(name.partition(":")[0])
+    found = re.search(VERSION, name.partition(":")[0])
     number = float(found[1]) if found else 0.0
     # A larger number is a date or a size, not a version.
     return number if number < 100 else 0.0
 
 
 def _parameters(name: str) -> float:
-    found = PARAMETERS.search(name)
+    found = re.search(PARAMETERS, name)
     return float(found[1]) if found else 0.0

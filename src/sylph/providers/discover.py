@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from sylph.core.errors import ProviderError
 from sylph.core.provider import ModelInfo
 from sylph.providers.choose import best
-from sylph.providers.endpoint import Endpoint, on_this_machine
+from sylph.providers.endpoint import Endpoint
 from sylph.providers.http import Client
 from sylph.providers.openai_chat import OpenAIChat
 
@@ -26,12 +26,10 @@ ASK_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the environment and the config file say, as values. `places` are where to look on this machine."""
+    """The services that are set up, most wanted first, and whether and where to look for more on this machine."""
 
     providers: tuple[Endpoint, ...] = ()
-    openai_base_url: str = ""
-    openai_api_key: str = field(default="", repr=False)
-    ollama_host: str = ""
+    probe: bool = True
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
 
 
@@ -44,31 +42,25 @@ class Found:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Lead:
-    endpoint: Endpoint
-    why: str
-    seconds: float = ASK_SECONDS
-
-
 def configured(settings: Settings) -> tuple[Endpoint, ...]:
-    """The services that somebody set up, in the order in which they are preferred."""
-    return tuple(lead.endpoint for lead in _leads(settings))
+    return settings.providers
 
 
 def local(settings: Settings) -> tuple[Endpoint, ...]:
     """Where model servers usually listen on this machine, without what is configured anyway."""
-    taken = {known for endpoint in configured(settings) for known in (endpoint.name, endpoint.base_url)}
+    if not settings.probe:
+        return ()
+    taken = {known for endpoint in settings.providers for known in (endpoint.name, endpoint.base_url)}
     places = ((name, url) for name, url in settings.places.items() if not {name, url} & taken)
     return tuple(Endpoint(name=name, base_url=url, local=True) for name, url in places)
 
 
 async def find(settings: Settings, client: Client) -> tuple[Found, ...]:
     """The best model of every service that answers; what is configured comes before what merely runs."""
-    leads = [*_leads(settings), *(_probe(endpoint) for endpoint in local(settings))]
     async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(_ask(lead, client)) for lead in leads]
-    return tuple(found for task in asked if (found := task.result()) is not None)
+        asked = [group.create_task(_told(endpoint, client)) for endpoint in settings.providers]
+        asked += [group.create_task(_running(endpoint, client)) for endpoint in local(settings)]
+    return tuple(found for task in asked if (found := task.result()).model)
 
 
 async def listed(endpoint: Endpoint, client: Client, seconds: float = ASK_SECONDS) -> tuple[ModelInfo, ...]:
@@ -90,37 +82,12 @@ def ollama_url(host: str) -> str:
     return f"{parts.scheme or 'http'}://{name}:{port}/v1"
 
 
-def _leads(settings: Settings) -> list[_Lead]:
-    leads = [_Lead(endpoint, "it is in the config file") for endpoint in settings.providers]
-    if settings.openai_base_url or settings.openai_api_key:
-        why = "OPENAI_BASE_URL is set" if settings.openai_base_url else "OPENAI_API_KEY is set"
-        leads.append(_Lead(_openai(settings), why))
-    if settings.ollama_host:
-        url = ollama_url(settings.ollama_host)
-        leads.append(_Lead(Endpoint(name="ollama", base_url=url, local=True), "OLLAMA_HOST is set"))
-    named: dict[str, _Lead] = {}
-    for lead in leads:
-        named.setdefault(lead.endpoint.name, lead)
-    return list(named.values())
+async def _told(endpoint: Endpoint, client: Client) -> Found:
+    """The best of what a service lists; where it lists nothing, of what the configuration says it has."""
+    models = await listed(endpoint, client)
+    return Found(endpoint, best([info.name for info in models] or endpoint.models), "it is configured")
 
 
-def _openai(settings: Settings) -> Endpoint:
-    url = settings.openai_base_url or OPENAI
-    return Endpoint(
-        name="openai",
-        base_url=url,
-        api_key=settings.openai_api_key,
-        key_from="OPENAI_API_KEY",
-        local=on_this_machine(url),
-    )
-
-
-def _probe(endpoint: Endpoint) -> _Lead:
-    return _Lead(endpoint, f"it answers at {endpoint.base_url}", PROBE_SECONDS)
-
-
-async def _ask(lead: _Lead, client: Client) -> Found | None:
-    models = await listed(lead.endpoint, client, lead.seconds)
-    names = [info.name for info in models] or list(lead.endpoint.models)
-    model = best(names)
-    return Found(lead.endpoint, model, lead.why) if model else None
+async def _running(endpoint: Endpoint, client: Client) -> Found:
+    models = await listed(endpoint, client, PROBE_SECONDS)
+    return Found(endpoint, best(info.name for info in models), f"it answers at {endpoint.base_url}")

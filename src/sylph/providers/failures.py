@@ -4,8 +4,7 @@ import calendar
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,19 +12,17 @@ from sylph.core.errors import FailureKind, ProviderError
 from sylph.core.text import first_line
 from sylph.providers.endpoint import Endpoint
 
-# In this order: OpenAI and vLLM; llama.cpp; Ollama; LM Studio; what others say.
-OVERFLOW = re.compile(
+# Patterns, for upper and lower case alike, compiled when first needed.
+# This one in the order: OpenAI and vLLM; llama.cpp; Ollama; LM Studio; what others say.
+OVERFLOW = (
     r"context_length_exceeded|maximum context length|longer than the maximum model length"
     r"|exceed_context_size|exceeds? the available context size|context size (has been )?exceeded"
     r"|exceed(s|ed)? (the )?(max(imum)? )?context|prompt (is )?too long|input length exceeds"
     r"|context the overflows|greater than the context length|context length of only"
-    r"|context window|too many (input )?tokens|input token count",
-    re.IGNORECASE,
+    r"|context window|too many (input )?tokens|input token count"
 )
-SPENT = re.compile(
-    r"insufficient_quota|billing|exceeded your current quota|insufficient (balance|credit)", re.IGNORECASE
-)
-REFUSED = re.compile(r"content_filter|content_policy|content management policy", re.IGNORECASE)
+SPENT = r"insufficient_quota|billing|exceeded your current quota|insufficient (balance|credit)"
+REFUSED = r"content_filter|content_policy|content management policy"
 
 BY_STATUS: Mapping[int, FailureKind] = {
     401: "auth",
@@ -40,13 +37,13 @@ BY_STATUS: Mapping[int, FailureKind] = {
     529: "overloaded",
 }
 # Error objects inside a stream carry no status, only words.
-BY_WORD: tuple[tuple[re.Pattern[str], FailureKind], ...] = (
-    (re.compile(r"rate.?limit|too many requests", re.IGNORECASE), "rate_limited"),
-    (re.compile(r"overloaded|at capacity|unavailable", re.IGNORECASE), "overloaded"),
-    (re.compile(r"time(d)?.?out", re.IGNORECASE), "timeout"),
-    (re.compile(r"authentication|permission|invalid_api_key", re.IGNORECASE), "auth"),
-    (re.compile(r"not_found", re.IGNORECASE), "not_found"),
-    (re.compile(r"invalid_request", re.IGNORECASE), "bad_request"),
+BY_WORD: tuple[tuple[str, FailureKind], ...] = (
+    (r"rate.?limit|too many requests", "rate_limited"),
+    (r"overloaded|at capacity|unavailable", "overloaded"),
+    (r"time(d)?.?out", "timeout"),
+    (r"authentication|permission|invalid_api_key", "auth"),
+    (r"not_found", "not_found"),
+    (r"invalid_request", "bad_request"),
 )
 HEADLINE: Mapping[FailureKind, str] = {
     "auth": "{name} does not accept the key",
@@ -76,16 +73,14 @@ class _Body(msgspec.Struct):
     detail: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """What the service says is wrong: its words, and the code it gives them."""
 
     message: str
     code: str = ""
 
-    @property
-    def words(self) -> str:
-        return f"{self.code} {self.message}"
+    def says(self, pattern: str) -> bool:
+        return re.search(pattern, f"{self.code} {self.message}", re.IGNORECASE) is not None
 
 
 def complaint(body: bytes) -> Complaint:
@@ -115,7 +110,7 @@ def failure(
         f"{headline}: {message}" if message else f"{headline}.",
         status=status,
         retry_after=wait(headers or {}),
-        next=_advice(kind, endpoint, spent=SPENT.search(said.words) is not None),
+        next=_advice(kind, endpoint, spent=said.says(SPENT)),
     )
 
 
@@ -123,21 +118,21 @@ def kind_of(status: int, said: Complaint) -> FailureKind:
     if not status:
         # Some put the status that they would have answered with into the object.
         status = next((int(word) for word in said.code.split() if word.isdecimal()), 0)
-    if status in (0, 400, 413, 422, 500) and OVERFLOW.search(said.words):
+    if status in (0, 400, 413, 422, 500) and said.says(OVERFLOW):
         return "overflow"
-    if status in (0, 400, 403) and REFUSED.search(said.words):
+    if status in (0, 400, 403) and said.says(REFUSED):
         return "refusal"
     # An empty account does not fill up by waiting.
-    if status in (0, 403, 429) and SPENT.search(said.words):
+    if status in (0, 403, 429) and said.says(SPENT):
         return "auth"
     if 400 <= status < 500 or status in BY_STATUS:
         return BY_STATUS.get(status, "bad_request")
-    return _by_word(said.words)
+    return _by_word(said)
 
 
-def _by_word(words: str) -> FailureKind:
+def _by_word(said: Complaint) -> FailureKind:
     for pattern, kind in BY_WORD:
-        if pattern.search(words):
+        if said.says(pattern):
             return kind
     return "server_error"
 
