@@ -5,8 +5,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from sylph.core import facts
 from sylph.core.clock import Clock
 from sylph.core.errors import Conflict, StoreError, UserError
@@ -42,19 +40,28 @@ class Book:
 
     def __init__(self, id: str, shelf: Shelf) -> None:
         self.id, self._shelf = id, shelf
-        self.summary, self._seq, self._saved = fold.load(shelf.log, id, SUMMARY)
-        # The state as of the newest fact on its way, so that two edges can never start from the same place.
-        self.state: State = self.summary.state
+        self.summary, _, self._saved = fold.load(shelf.log, id, SUMMARY)
         self.history: History = fold.load(shelf.log, id, HISTORY)[0]
         if self.history.lost:
             self.history = self._rebuild()
         self._lease: Lease | None = None
         self._failed: StoreError | None = None
+        self._newest: asyncio.Future[None] | None = None
+
+    @property
+    def state(self) -> State:
+        return self.summary.state
 
     @property
     def current(self) -> bool:
         """Whether this is still all there is: false after a failure, or when somebody else wrote."""
-        return self._failed is None and self._shelf.log.head(self.id).seq == self._seq
+        if self._failed:
+            return False
+        return self._writing or self._shelf.log.head(self.id).seq == self.summary.seq
+
+    @property
+    def _writing(self) -> bool:
+        return self._newest is not None and not self._newest.done()
 
     @property
     def now(self) -> int:
@@ -76,8 +83,12 @@ class Book:
         ts, turn = self.now, self._turn(new)
         origins = self.summary.origins
         drafts = [Draft(fact, ts, turn, actor, origins.get(cause(fact), 0)) for fact in new]
-        appended = self._shelf.log.append(self.id, drafts, expected=self._seq, durable=safe, blobs=blobs)
-        self._seq += len(drafts)
+        appended = self._shelf.log.append(self.id, drafts, expected=self.summary.seq, durable=safe, blobs=blobs)
+        # Their place is fixed, so the folds move now: whatever is decided next follows these, or fails with them.
+        for event in appended.events:
+            SUMMARY.step(self.summary, event)
+            HISTORY.step(self.history, event)
+        self._newest = appended.done
         appended.done.add_done_callback(lambda done: self._committed(appended.events, done))
         await asyncio.shield(appended.done)
         return appended.events
@@ -87,7 +98,6 @@ class Book:
         was, to = self.state, step(self.state, trigger)
         if to is None:
             raise UserError(f"A session that is {was} cannot {trigger}.", kind="wrong_state", details={"state": was})
-        self.state = to
         await self.emit(*new, facts.StateChanged(to=to, was=was, event=trigger))
 
     def show(self, signal: Signal) -> None:
@@ -99,39 +109,28 @@ class Book:
 
     async def whole(self, call: str) -> str | None:
         """The full output of a call, however much of it the model was shown."""
-        rows = self._shelf.log.query(
-            "select data from event where session = ? and type = 'tool.finished' order by seq desc", (self.id,)
-        )
-        needle = f'"call":"{call}"'.encode()
-        found = next((data for (data,) in rows if needle in data), None)
-        if found is None:
+        found = self._shelf.log.find(self.id, facts.ToolFinished, f'"call":"{call}"')
+        finished = next((fact for _, _, fact in found if fact.call == call), None)
+        if finished is None:
             return None
-        finished = msgspec.json.decode(found, type=facts.ToolFinished)
         kept = self._shelf.log.blob(self.id, finished.whole) if finished.whole else None
         return finished.output if kept is None else kept.decode("utf-8", "replace")
 
     def turn_start(self, turn: str) -> tuple[int, str]:
         """Where a turn began, and with which input."""
-        rows = self._shelf.log.query(
-            "select seq, data from event where session = ? and turn = ? and type = 'turn.started'", (self.id, turn)
-        )
-        if not rows:
-            return 0, ""
-        return rows[-1][0], msgspec.json.decode(rows[-1][1], type=facts.TurnStarted).input
+        found = self._shelf.log.find(self.id, facts.TurnStarted)
+        return next(((seq, fact.input) for seq, of, fact in found if of == turn), (0, ""))
 
     def input_text(self, id: str) -> str:
-        rows = self._shelf.log.query(
-            "select data from event where session = ? and type = 'input.received' order by seq", (self.id,)
-        )
-        received = (msgspec.json.decode(data, type=facts.InputReceived) for (data,) in rows)
-        return next((fact.text for fact in received if fact.id == id), "")
+        found = self._shelf.log.find(self.id, facts.InputReceived, f'"id":"{id}"')
+        return next((fact.text for _, _, fact in found if fact.id == id), "")
 
     def own(self) -> bool:
         """Makes this process the one that writes to the session; True if it was not already."""
         if self._lease:
             return False
         self._lease = self._shelf.lease(self.id)
-        if self._shelf.log.head(self.id).seq != self._seq:
+        if not self.current:
             self.release()
             raise Conflict(
                 f"Session {self.id} has grown since it was opened here.", next=["Open it again and send once more."]
@@ -145,6 +144,8 @@ class Book:
 
     async def save(self) -> None:
         """Snapshots: the summary always, for it is small and lists read it; the history when enough has happened."""
+        while self._newest and self._writing:
+            await asyncio.wait([self._newest])
         seq = self.summary.seq
         if self._failed or self._shelf.log.read_only or seq == self._saved:
             return
@@ -168,8 +169,6 @@ class Book:
             self._failed = error
             return
         for event in events:
-            SUMMARY.step(self.summary, event)
-            HISTORY.step(self.history, event)
             self._shelf.bus.publish(event)
         if self.history.lost:
             self.history = self._rebuild()

@@ -28,7 +28,10 @@ class Breaker:
 
     def failed(self, error: ProviderError) -> None:
         """Counts what says something about the service; a bad request says something about us."""
+        if error.failure == "breaker_open":
+            return
         if not error.passing:
+            self.succeeded()
             return
         self._failures += 1
         if self._failures >= self._limit:

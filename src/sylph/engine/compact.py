@@ -70,7 +70,8 @@ def choose(history: History, window: int, squeeze: Squeeze) -> Cut | None:
     cut = turn_cut or round_cut
     if not cut:
         return None
-    return Cut(history.entries[cut].seq, history.entries[:cut])
+    # Notes stand before the message they came after, so the first that is kept need not be the oldest.
+    return Cut(min(entry.seq for entry in history.entries[cut:]), history.entries[:cut])
 
 
 async def compact(history: History, cut: Cut, window: int, why: str, summarise: Summarise) -> facts.CompactionMade:

@@ -83,7 +83,7 @@ class Executor:
         parallel = False
         for call in calls:
             tool = self.tools.get(call.name)
-            reads = tool is not None and tool.effect == "read" and tool.seconds is not None
+            reads = tool is not None and _only_reads(tool)
             if reads and parallel:
                 groups[-1].append(call)
             else:
@@ -99,6 +99,12 @@ class Executor:
             result = await self._perform(ready, desk)
         except ToolError as error:
             result = Result(text=_told(error.trouble), ok=False, trouble=error.trouble)
+        except SylphError:
+            raise
+        except Exception as error:
+            logger.exception("tool %s failed", call.name)
+            trouble = Trouble("tool_crashed", f"{call.name} failed: {type(error).__name__}: {error}")
+            result = Result(text=_told(trouble), ok=False, trouble=trouble)
         ms = round((self._clock.ticks() - began) * 1000)
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
         finished = facts.ToolFinished(
@@ -202,18 +208,19 @@ class Executor:
         if desk.summary.dry_run and ready.judged.effect != "read":
             return Result(text=f"[dry run: nothing was changed]\n{await self._preview(ready)}")
         limit = None if ready.tool.seconds is None else ready.context.seconds + GRACE
+        timer = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit):
+            async with timer:
                 return await ready.tool.run(ready.args, ready.context)
         except TimeoutError as error:
+            if not timer.expired():
+                raise
             raise ToolError(f"{ready.tool.name} took longer than {limit:.0f} s.", kind="timeout") from error
-        except SylphError:
-            raise
-        except Exception as error:
-            logger.exception("tool %s failed", ready.tool.name)
-            raise ToolError(
-                f"{ready.tool.name} failed: {type(error).__name__}: {error}", kind="tool_crashed"
-            ) from error
+
+
+def _only_reads(tool: Tool) -> bool:
+    """Whether every call of it only looks and waits for nobody; where that depends on the arguments, it is not sure."""
+    return tool.effect == "read" and tool.judge is None and tool.seconds is not None
 
 
 async def _together(runs: Sequence[Coroutine[Any, Any, None]]) -> None:

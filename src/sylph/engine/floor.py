@@ -15,6 +15,7 @@ class Floor(Book):
         super().__init__(id, shelf)
         self._answers: dict[str, asyncio.Future[Answered]] = {}
         self._unpaused = asyncio.Event()
+        self._asking = asyncio.Lock()
 
     async def hold(self) -> None:
         """The safe point between steps: a requested pause takes hold here."""
@@ -35,16 +36,18 @@ class Floor(Book):
 
     async def ask(self, build: Callable[[str], Asked]) -> Answered:
         """Waits for a person, as long as it takes. Whichever door answers first is heard."""
-        asked = build(question_id(self.summary.open_turn, self.summary.questions + 1))
-        if known := self.summary.answers.get(question_key(asked)):
-            # Answered before the process died: an answer that was acknowledged is an answer kept.
-            return known
-        answer = self._answers[asked.id] = asyncio.get_running_loop().create_future()
-        await self.hold()
-        await self.enter("ask", asked)
-        answered = await answer
-        await self.enter("answer")
-        return answered
+        # One question at a time, also when calls run side by side.
+        async with self._asking:
+            asked = build(question_id(self.summary.open_turn, self.summary.questions + 1))
+            if known := self.summary.answers.get(question_key(asked)):
+                # Answered before the process died: an answer that was acknowledged is an answer kept.
+                return known
+            answer = self._answers[asked.id] = asyncio.get_running_loop().create_future()
+            await self.hold()
+            await self.enter("ask", asked)
+            answered = await answer
+            await self.enter("answer")
+            return answered
 
     def answered(self, answer: Answered) -> None:
         waiting = self._answers.pop(answer.id, None)

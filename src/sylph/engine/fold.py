@@ -41,7 +41,7 @@ async def save(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> Non
 
 def _snapshot(log: Log, session: str, fold: Fold[S]) -> tuple[S, int]:
     kept = log.snapshot(session, fold.name, fold.version)
-    if kept is None:
+    if kept is None or kept[0] > log.head(session).seq:
         return fold.state(), 0
     try:
         return msgspec.msgpack.decode(kept[1], type=fold.state), kept[0]

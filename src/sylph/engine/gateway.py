@@ -63,6 +63,7 @@ class _Stream:
     began: float
     first: float = 0.0
     pieces: list[str] = field(default_factory=list[str])
+    heard: bool = False
     spoke: bool = False
 
 
@@ -129,6 +130,7 @@ class Gateway:
         try:
             async with asyncio.timeout(self._patience.first_seconds) as watchdog:
                 async for chunk in chunks:
+                    stream.heard = True
                     watchdog.reschedule(loop.time() + self._patience.idle_seconds)
                     if isinstance(chunk, Reply):
                         return chunk
@@ -156,7 +158,7 @@ class Gateway:
                 pass
 
     def _silent(self, provider: Provider, stream: _Stream) -> ProviderError:
-        waited = self._patience.idle_seconds if stream.spoke else self._patience.first_seconds
+        waited = self._patience.idle_seconds if stream.heard else self._patience.first_seconds
         return ProviderError(
             "timeout",
             f"{provider.name} sent nothing for {waited:.0f} s.",

@@ -33,7 +33,9 @@ class History(msgspec.Struct):
     # What a provider last counted, and how many characters there were then: the best estimate grows from it.
     counted: int = 0
     counted_chars: int = 0
-    # Set when a rewind reaches behind a compaction: only the whole log can tell what was there.
+    # The newest rewind. Another one that reaches behind it, or behind a compaction, goes to a place that only the
+    # whole log can tell of: then `lost` is set.
+    rewound: int = 0
     lost: bool = False
 
     def messages(self) -> tuple[Message, ...]:
@@ -80,22 +82,21 @@ def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table o
         case facts.CompactionMade() as body:
             _compact(state, body)
         case facts.HistoryRewound(to=to):
-            _rewind(state, to)
+            _rewind(state, event.seq, to)
         case _:
             pass
 
 
 def rebuild(read: Callable[[int, int], list[Event]], upto: int) -> History:
-    """The history after fact `upto`, from the whole log: for the rare rewind behind a compaction."""
+    """The history after fact `upto`, from the whole log: for the rare rewind to a place that is no longer known."""
     state, seq = History(), 0
     while seq < upto and (page := read(seq, min(1000, upto - seq))):
         for event in page:
-            if isinstance(event.body, facts.HistoryRewound) and event.body.to <= state.upto:
+            step(state, event)
+            if state.lost and isinstance(event.body, facts.HistoryRewound):
                 inputs = state.inputs
                 state = rebuild(read, event.body.to - 1)
-                state.inputs = inputs
-            else:
-                step(state, event)
+                state.inputs, state.rewound = inputs, event.seq
         seq = page[-1].seq
     return state
 
@@ -127,8 +128,9 @@ def _compact(state: History, body: facts.CompactionMade) -> None:
     _recount(state)
 
 
-def _rewind(state: History, to: int) -> None:
-    state.lost = state.lost or to <= state.upto
+def _rewind(state: History, seq: int, to: int) -> None:
+    state.lost = state.lost or to <= max(state.upto, state.rewound)
+    state.rewound = seq
     state.entries = [entry for entry in state.entries if entry.seq < to]
     _recount(state)
 
@@ -156,4 +158,4 @@ def _paired(messages: Iterable[Message]) -> Iterable[Message]:
     yield from (Message("tool", NO_RESULT, call=call) for call in waiting)
 
 
-HISTORY: Fold[History] = Fold("history", 1, History, step)
+HISTORY: Fold[History] = Fold("history", 2, History, step)

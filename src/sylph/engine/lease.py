@@ -1,11 +1,12 @@
 """One process at a time works on a session: an OS lock, which dies with its holder."""
 
+import errno
 import fcntl
 import os
 import time
 from pathlib import Path
 
-from sylph.core.errors import SessionBusy
+from sylph.core.errors import SessionBusy, StoreError
 
 
 class Lease:
@@ -16,6 +17,13 @@ class Lease:
 
     @classmethod
     def take(cls, folder: Path, session: str) -> "Lease":
+        try:
+            return cls._take(folder, session)
+        except OSError as error:
+            raise _unlocked(folder, error) from error
+
+    @classmethod
+    def _take(cls, folder: Path, session: str) -> "Lease":
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / f"{session}.lock"
         for last in (False,) * 5 + (True,):
@@ -64,6 +72,18 @@ def _same(fd: int, path: Path) -> bool:
         return os.fstat(fd).st_ino == path.stat().st_ino
     except FileNotFoundError:
         return False
+
+
+def _unlocked(folder: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"The session could not be locked: {error.strerror}.",
+        kind="store_full" if error.errno == errno.ENOSPC else "store_read_only",
+        details={"path": folder},
+        next=[
+            f"Check that {folder} can be written and has space.",
+            "Point SYLPH_DATA at a folder that can be written.",
+        ],
+    )
 
 
 def _busy(session: str, pid: str) -> SessionBusy:

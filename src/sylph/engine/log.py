@@ -4,16 +4,21 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sylph.core.errors import Conflict, StoreError, Trouble
-from sylph.core.events import Event, Head
+from sylph.core.events import Event, Fact, Head
 from sylph.engine import schema
-from sylph.engine.seal import Draft, Record, event_of, seal
+from sylph.engine.seal import Draft, Record, event_of, seal, tidy
 from sylph.engine.writer import Job, Writer
 
-COLUMNS = "session, seq, v, turn, ts, type, actor, cause, data, salt, hash"
+# The casts make sure of what a row is made of, even after somebody edited it by hand.
+COLUMNS = (
+    "session, seq, cast(v as integer), turn, cast(ts as integer), type, actor, cast(cause as integer), "
+    "cast(data as blob), cast(salt as blob), cast(hash as blob)"
+)
 NOBODY = Head()
+F = TypeVar("F", bound=Fact)
 
 
 class Appended(NamedTuple):
@@ -31,21 +36,24 @@ class Log:
         self._reader = reader
         self._writer = writer
         self._heads: dict[str, Head] = {}
+        self._closed = False
 
     @classmethod
     def open(cls, path: Path) -> "Log":
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return cls(path, schema.connect(path), Writer(schema.connect(path), path))
-        except (sqlite3.OperationalError, OSError) as error:
-            if not path.is_file():
-                raise _unopened(path, error) from error
+            reader = schema.connect(path)
+            return cls(path, reader, Writer(schema.connect(path), path))
+        except OSError as error:
             return cls._open_readonly(path, error)
         except sqlite3.Error as error:
-            raise schema.explain(error, path) from error
+            if not schema.forbidden(error):
+                raise schema.explain(error, path) from error
+            return cls._open_readonly(path, error)
 
     @classmethod
     def _open_readonly(cls, path: Path, cause: Exception) -> "Log":
+        """Looks at what cannot be written: a read-only disk, somebody else's file."""
         try:
             return cls(path, schema.connect_readonly(path), None)
         except sqlite3.Error as error:
@@ -56,6 +64,8 @@ class Log:
         return self._writer is None
 
     def close(self) -> None:
+        """Returns when everything that waits is kept."""
+        self._closed = True
         if self._writer:
             self._writer.close()
         self._reader.close()
@@ -73,14 +83,17 @@ class Log:
 
         The order is fixed when this returns; `done` is set when they are all kept, or to the error that kept none.
         """
-        head = self._heads.get(session) or self.head(session)
+        head = self._heads.get(session)
+        if head is None or head.seq != expected:
+            # What this process wrote last may not be what was written last.
+            head = self.head(session)
         if head.seq != expected:
             raise _moved(session, head.seq, expected)
-        records: list[Record] = []
-        for draft in drafts:
-            record = seal(session, head, draft)
-            records.append(record)
-            head = Head(record.seq, record.hash.hex())
+        try:
+            records, head = _chain(session, head, drafts)
+        except UnicodeEncodeError:
+            drafts = [draft._replace(fact=tidy(draft.fact)) for draft in drafts]
+            records, head = _chain(session, head, drafts)
         kept = [(session, digest, data) for digest, data in blobs]
         job = Job(done=_future(), records=records, blobs=kept, durable=durable)
         self._put(job)
@@ -112,6 +125,15 @@ class Log:
             f"select {COLUMNS} from event where session = ? and seq > ? order by seq limit ?", (session, after, limit)
         )
         return [Record(*row) for row in rows]
+
+    def find(self, session: str, kind: type[F], text: str = "") -> list[tuple[int, str, F]]:
+        """The facts of one kind that can be read and hold `text`, the newest first, each with its seq and turn."""
+        rows = self.query(
+            f"select {COLUMNS} from event where session = ? and type = ? and instr(data, ?) order by seq desc",
+            (session, kind.wire, text.encode()),
+        )
+        events = (event_of(Record(*row)) for row in rows)
+        return [(event.seq, event.turn, event.body) for event in events if isinstance(event.body, kind)]
 
     def blob(self, session: str, digest: str) -> bytes | None:
         row = self._one("select bytes from blob where session = ? and digest = ?", (session, digest))
@@ -145,11 +167,20 @@ class Log:
     def sessions(self) -> list[str]:
         return [row[0] for row in self.query("select id from session", ())]
 
+    def traces(self) -> list[str]:
+        """Every session that has left anything here, known to the list of sessions or not."""
+        rows = self.query("select id from session union select session from event order by 1", ())
+        return [row[0] for row in rows]
+
     def query(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         try:
             return self._reader.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            raise schema.explain(error, self.path) from error
+            if "decode to UTF-8" not in str(error):
+                raise schema.explain(error, self.path) from error
+            # A damaged name costs its record, not the session.
+            with schema.lenient(self._reader) as reader:
+                return reader.execute(sql, values).fetchall()
 
     def _one(self, sql: str, values: Sequence[object]) -> tuple[Any, ...] | None:
         rows = self.query(sql, values)
@@ -157,10 +188,12 @@ class Log:
 
     async def _submit(self, job: Job) -> None:
         self._put(job)
-        # A cancelled caller must not leave a half-known commit: the writer finishes, then the cancel goes on.
+        # Cancelling the caller takes nothing back: the writer goes on.
         await asyncio.shield(job.done)
 
     def _put(self, job: Job) -> None:
+        if self._closed:
+            raise StoreError("The store has been closed.", kind="store_closed", details={"path": self.path})
         if self._writer is None:
             raise StoreError(
                 "The store can only be read.",
@@ -169,6 +202,15 @@ class Log:
                 next=[f"Check the permissions of {self.path.parent}.", "Point SYLPH_DATA at a writable folder."],
             )
         self._writer.put(job)
+
+
+def _chain(session: str, head: Head, drafts: Sequence[Draft]) -> tuple[list[Record], Head]:
+    records: list[Record] = []
+    for draft in drafts:
+        record = seal(session, head, draft)
+        records.append(record)
+        head = Head(record.seq, record.hash.hex())
+    return records, head
 
 
 def _moved(session: str, head: int, expected: int) -> Conflict:

@@ -193,6 +193,8 @@ class Runtime:
         known = self._sessions.get(session)
         if (known and known.busy) or lease.holder(self._leases, session):
             raise UserError("The session is at work.", kind="wrong_state", next=["Stop it first."])
+        if session not in self._log.traces():
+            raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
         self._sessions.pop(session, None)
         await self._log.purge(session)
 
@@ -203,7 +205,7 @@ class Runtime:
         return await transfer.import_(self._log, lines, fresh=new_id)
 
     async def verify(self, session: str = "") -> list[Verified]:
-        ids = [session] if session else sorted(self._log.sessions())
+        ids = [session] if session else self._log.traces()
         return [verify.verify(self._log, id) for id in ids]
 
     async def checkup(self) -> list[Trouble]:

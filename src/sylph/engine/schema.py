@@ -1,6 +1,8 @@
 """The tables of the embedded store, and how a connection to it is opened."""
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sylph.core.errors import StoreError
@@ -55,21 +57,52 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
     """A connection for a store that cannot be written: a read-only disk, somebody else's file."""
-    uri = path.resolve().as_uri()
     try:
-        db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-        db.execute("select count(*) from session").fetchone()
+        return _look(path, "mode=ro")
     except sqlite3.OperationalError:
+        wal = path.with_name(f"{path.name}-wal")
+        if wal.is_file() and wal.stat().st_size:
+            # The newest facts stand in there: not to see them would be worse than to see nothing.
+            raise
         # Without a place for the shared-memory file only an immutable look is possible.
-        db = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+        return _look(path, "immutable=1")
+
+
+def _look(path: Path, how: str) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?{how}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    try:
         db.execute("select count(*) from session").fetchone()
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
-def explain(error: sqlite3.Error, path: Path) -> StoreError:
+@contextmanager
+def lenient(db: sqlite3.Connection) -> Generator[sqlite3.Connection, None, None]:
+    """Reads text that is not quite text."""
+    db.text_factory = _text
+    try:
+        yield db
+    finally:
+        db.text_factory = str
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def forbidden(error: sqlite3.Error) -> bool:
+    """Whether it is about not being allowed to write, or to open at all."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
+def explain(error: Exception, path: Path) -> StoreError:
     """SQLite's complaint as something a person can act on."""
     text = str(error)
-    details = {"path": path, "sqlite": text}
+    details = {"path": path, "cause": text}
     if "full" in text:
         return StoreError(
             "The disk is full: nothing more can be written.",

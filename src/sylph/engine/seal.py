@@ -6,7 +6,7 @@ hash   = blake2b(previous hash ‖ head ‖ digest),  head = the JSON array of e
 
 import hashlib
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -63,6 +63,23 @@ def seal(session: str, head: Head, draft: Draft) -> Record:
         session, head.seq + 1, VERSION, draft.turn, draft.ts, type_, draft.actor, draft.cause, data, salt, b""
     )
     return bare._replace(hash=link(bytes.fromhex(head.hash), bare, digest(salt, data)))
+
+
+def tidy(fact: Fact) -> Fact:
+    """The same fact with `?` for half characters, which no encoding can keep: names of files may hold them."""
+    return msgspec.convert(_whole(msgspec.to_builtins(fact)), type(fact))
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case dict():
+            return {_whole(key): _whole(item) for key, item in cast("dict[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_whole(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def event_of(record: Record) -> Event:

@@ -11,7 +11,7 @@ from sylph.core.facts import Outcome
 from sylph.core.ids import input_id, turn_id
 from sylph.engine import turn
 from sylph.engine.floor import Floor
-from sylph.engine.states import step
+from sylph.engine.states import Trigger, step
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Hands
 
@@ -25,7 +25,8 @@ class Session:
         self.floor, self._hands = floor, hands
         self._work: asyncio.Task[None] | None = None
         self._entry = asyncio.Lock()
-        self._reason = ""
+        self._reason: str | None = None
+        self._retries: dict[str, str] = {}
         self._closing = False
 
     @property
@@ -38,11 +39,11 @@ class Session:
             await asyncio.wait([self._work])
 
     async def close(self) -> None:
-        """Stops where it stands: an open turn stays open in the log, to be resumed."""
-        if self._work and not self._work.done():
-            self._closing = True
+        """Stops where it stands: an open turn stays open in the log, to be resumed; one that ends is let end."""
+        self._closing = True
+        if self._work and self.busy and self._can_stop(self._work):
             self._work.cancel()
-            await asyncio.wait([self._work])
+        await self.settled()
         await self.floor.save()
         self.floor.release()
 
@@ -54,7 +55,7 @@ class Session:
             case commands.Answer():
                 await self._answer(command)
             case commands.Interrupt(reason=reason):
-                self._interrupt(reason)
+                await self._interrupt(reason)
             case commands.Pause():
                 await self._pause()
             case commands.Continue():
@@ -72,49 +73,54 @@ class Session:
             case commands.SetModel(model=model):
                 await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
             case commands.Delete():
-                self._must_rest("deleted")
-                await self._note(facts.SessionDeleted())
+                await self._delete()
             case commands.Restore():
                 await self._note(facts.SessionRestored())
         return ""
 
     async def _receive(self, command: commands.Send) -> str:
-        summary = self.floor.summary
         if not command.text.strip():
             raise UserError("There is nothing in that message.", kind="empty_message")
-        self._must_live()
         async with self._entry:
+            self._must_live()
+            summary = self.floor.summary
             if command.key and command.key in summary.keys:
                 return summary.keys[command.key]
             if len(summary.queue) >= QUEUE_LIMIT:
                 raise UserError(f"{QUEUE_LIMIT} messages wait already.", kind="queue_full", next=["Wait for the turn."])
-            self.floor.own()
-            delivery = command.delivery if self.busy else "start"
             id = input_id(summary.inputs + 1)
+            delivery = command.delivery if self.busy else "start"
             received = facts.InputReceived(id=id, text=command.text, delivery=delivery, key=command.key)
-            await self.floor.emit(received, actor=command.actor)
-        self._start()
+            await self._begin(received, actor=command.actor)
         return id
 
     async def _answer(self, command: commands.Answer) -> None:
-        asked = self.floor.summary.asked.get(command.id)
-        if asked is None:
-            raise NotFound(f"No question {command.id!r} waits for an answer; it may have been answered already.")
-        if asked.choices and not asked.free and command.answer not in asked.choices:
-            choices = ", ".join(asked.choices)
-            raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
-        self.floor.own()
-        answered = facts.Answered(id=command.id, answer=command.answer, reason=command.reason, by=command.actor)
         async with self._entry:
-            if command.id in self.floor.summary.asked:
-                await self.floor.emit(answered, actor=command.actor)
-                self.floor.answered(answered)
+            asked = self.floor.summary.asked.get(command.id)
+            if asked is None:
+                raise NotFound(f"No question {command.id!r} waits for an answer; it may have been answered already.")
+            if asked.choices and not asked.free and command.answer not in asked.choices:
+                choices = ", ".join(asked.choices)
+                raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
+            answered = facts.Answered(id=command.id, answer=command.answer, reason=command.reason, by=command.actor)
+            try:
+                await self._write(answered, actor=command.actor)
+            finally:
+                if command.id not in self.floor.summary.asked:
+                    self.floor.answered(answered)
 
-    def _interrupt(self, reason: str) -> None:
+    async def _interrupt(self, reason: str) -> None:
+        # A turn that was asked for a moment ago gets the chance to begin, so that it can be ended.
+        await asyncio.sleep(0)
         if self._work is None or not self.busy or self.floor.state == "idle":
             raise UserError("Nothing runs that could be stopped.", kind="wrong_state")
-        self._reason = reason
-        self._work.cancel()
+        if self._can_stop(self._work):
+            self._reason = reason
+            self._work.cancel()
+
+    def _can_stop(self, work: "asyncio.Task[None]") -> bool:
+        """Whether stopping it would change anything: not when it is about to end anyway."""
+        return not work.cancelling() and step(self.floor.state, "cancel") is not None
 
     async def _pause(self) -> None:
         if not self.busy or step(self.floor.state, "pause") is None:
@@ -128,110 +134,139 @@ class Session:
         if self.busy:
             await self.floor.unpause()
             return
-        if not self.floor.summary.open_turn and not self.floor.summary.queue:
-            raise UserError("There is no open turn to go on with.", kind="nothing_open")
-        self.floor.own()
-        self._start()
+        async with self._entry:
+            if not self.floor.summary.open_turn and not self.floor.summary.queue:
+                raise UserError("There is no open turn to go on with.", kind="nothing_open")
+            await self._begin()
 
     async def _retry(self, command: commands.Retry) -> str:
-        self._must_rest("retried")
-        again = command.turn or turn_id(self.floor.summary.turns)
-        began, first = self.floor.turn_start(again)
-        if not began:
-            raise NotFound(f"There is no turn {again!r} to retry.", next=["`sylph session show` lists the turns."])
         async with self._entry:
-            self.floor.own()
+            self._must_rest("retried")
+            again = command.turn or turn_id(self.floor.summary.turns)
+            began, first = self.floor.turn_start(again)
+            if not began:
+                raise NotFound(f"There is no turn {again!r} to retry.", next=["`sylph session show` lists the turns."])
             id = input_id(self.floor.summary.inputs + 1)
             text = command.text or self.floor.input_text(first)
-            await self.floor.emit(facts.HistoryRewound(to=began, why="retry"), facts.InputReceived(id=id, text=text))
-        self._start(retry_of=again)
+            self._retries[id] = again
+            await self._begin(facts.HistoryRewound(to=began, why="retry"), facts.InputReceived(id=id, text=text))
         return id
 
     async def _withdraw(self, id: str) -> None:
-        if id not in self.floor.summary.queue:
-            raise NotFound(f"No message {id!r} waits; it may have been delivered already.")
-        await self.floor.emit(facts.InputCancelled(id=id), actor="user")
+        async with self._entry:
+            if id not in self.floor.summary.queue:
+                raise NotFound(f"No message {id!r} waits; it may have been delivered already.")
+            await self._write(facts.InputCancelled(id=id))
 
     async def _compact(self) -> None:
-        self._must_rest("compacted")
-        hands = self._hands(self.floor.summary)
-        if turn.where(self.floor, hands) is None:
-            raise UserError("There is nothing to condense yet.", kind="too_short")
-        self.floor.own()
-        self._work = asyncio.create_task(self._squeeze(hands))
-        await self.settled()
+        async with self._entry:
+            self._must_rest("compacted")
+            hands = self._hands(self.floor.summary)
+            if turn.where(self.floor, hands) is None:
+                raise UserError("There is nothing to condense yet.", kind="too_short")
+            self.floor.own()
+            work = self._work = asyncio.create_task(self._squeeze(hands))
+        await asyncio.wait([work])
+        work.result()
+
+    async def _delete(self) -> None:
+        async with self._entry:
+            self._must_rest("deleted")
+            await self._write(facts.SessionDeleted())
 
     async def _note(self, fact: Fact) -> None:
         """A fact about the session itself, written whether or not a turn runs."""
+        async with self._entry:
+            await self._write(fact)
+
+    async def _write(self, fact: Fact, *, actor: str = "user") -> None:
+        """Holds the session only as long as it takes, unless a turn holds it anyway."""
         taken = self.floor.own()
-        await self.floor.emit(fact, actor="user")
-        if taken and not self.busy:
-            await self.floor.save()
-            self.floor.release()
+        try:
+            await self.floor.emit(fact, actor=actor)
+        finally:
+            if taken:
+                await self.floor.save()
+                self.floor.release()
 
-    def _start(self, retry_of: str = "") -> None:
-        if not self.busy:
-            self._work = asyncio.create_task(self._drive(retry_of))
+    async def _begin(self, *new: Fact, actor: str = "user") -> None:
+        """Writes what there is to work on, and sees to it that somebody does, even if the caller has gone meanwhile."""
+        self.floor.own()
+        try:
+            await self.floor.emit(*new, actor=actor)
+        finally:
+            if not self.busy:
+                self._work = asyncio.create_task(self._drive())
 
-    async def _drive(self, retry_of: str) -> None:
-        """Runs turns until nothing waits."""
+    async def _drive(self) -> None:
+        """Runs turns until nothing waits, then lets go of the session."""
         floor = self.floor
         try:
-            if floor.summary.open_turn:
-                resumed = facts.TurnResumed(
-                    attempt=floor.summary.resumed + 1, open_calls=tuple(floor.summary.open_calls)
-                )
-                await floor.enter("resume_turn", resumed)
-                await self._run()
             await self._mend()
-            while floor.summary.queue:
-                await floor.enter("input", facts.TurnStarted(input=next(iter(floor.summary.queue)), retry_of=retry_of))
-                await self._run()
-                retry_of = ""
+            while not self._closing and await self._waits():
+                if floor.summary.open_turn:
+                    attempt, calls = floor.summary.resumed + 1, tuple(floor.summary.open_calls)
+                    await self._run("resume_turn", facts.TurnResumed(attempt=attempt, open_calls=calls))
+                else:
+                    id = next(iter(floor.summary.queue))
+                    await self._run("input", facts.TurnStarted(input=id, retry_of=self._retries.pop(id, "")))
         except StoreError as error:
             floor.show(signals.SessionFailed(trouble=error.trouble))
         finally:
-            await floor.save()
             floor.release()
 
+    async def _waits(self) -> bool:
+        """Whether there is something to do. A message that is just being written is waited for."""
+        summary = self.floor.summary
+        if not summary.open_turn and not summary.queue:
+            async with self._entry:
+                await self.floor.save()
+        return bool(summary.open_turn or summary.queue)
+
     async def _squeeze(self, hands: Hands) -> None:
+        why = "asked for"
         try:
             await self._mend()
-            await turn.squeeze(self.floor, hands, "asked for", after="close")
+            if not self._closing:
+                await turn.squeeze(self.floor, hands, why, after="close")
         except asyncio.CancelledError:
             self._uncancel()
-            await self._mend()
-        except StoreError as error:
-            self.floor.show(signals.SessionFailed(trouble=error.trouble))
+            if self.floor.state == "compacting":
+                trouble = Trouble("cancelled", self._reason or "interrupted")
+                await self.floor.enter("close", facts.CompactionFailed(why=why, trouble=trouble))
         finally:
-            await self.floor.save()
-            self.floor.release()
+            # Somebody may have said something meanwhile.
+            self._work = asyncio.create_task(self._drive())
 
-    async def _run(self) -> None:
+    async def _run(self, trigger: Trigger, first: Fact) -> None:
         """One turn from here to its end; whatever happens, it ends in one fact."""
         hands = self._hands(self.floor.summary)
+        limit = hands.limits.seconds
         trouble: Trouble | None = None
         outcome: Outcome = "finished"
+        self._reason = None
+        timer = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(hands.limits.seconds):
+            async with timer:
+                await self.floor.enter(trigger, first)
                 await turn.run_turn(self.floor, hands)
         except asyncio.CancelledError:
-            if self._closing:
+            if self._closing and self._reason is None:
                 raise
             self._uncancel()
             outcome, trouble = "cancelled", Trouble("cancelled", self._reason or "interrupted")
         except StoreError:
             raise
-        except TimeoutError:
-            limit = hands.limits.seconds
-            outcome, trouble = "budget", Trouble("budget_spent", f"The turn took more than {limit:.0f} s.")
         except BudgetSpent as error:
             outcome, trouble = "budget", error.trouble
         except SylphError as error:
             outcome, trouble = "failed", error.trouble
         except Exception as error:
-            logger.exception("turn %s of %s failed", self.floor.summary.open_turn, self.floor.id)
-            outcome, trouble = "failed", Trouble("bug", f"{type(error).__name__}: {error}")
+            if timer.expired() and isinstance(error, TimeoutError):
+                outcome, trouble = "budget", Trouble("budget_spent", f"The turn took more than {limit:.0f} s.")
+            else:
+                logger.exception("turn %s of %s failed", self.floor.summary.open_turn, self.floor.id)
+                outcome, trouble = "failed", Trouble("bug", f"{type(error).__name__}: {error}")
         await self._end(outcome, trouble)
 
     async def _end(self, outcome: Outcome, trouble: Trouble | None) -> None:
@@ -249,8 +284,7 @@ class Session:
     async def _mend(self) -> None:
         """A state without a turn is what a crash left behind."""
         if not self.floor.summary.open_turn and self.floor.state != "idle":
-            was, self.floor.state = self.floor.state, "idle"
-            await self.floor.emit(facts.StateChanged(to="idle", was=was, event="close"))
+            await self.floor.enter("mend")
 
     def _uncancel(self) -> None:
         task = asyncio.current_task()
@@ -260,7 +294,14 @@ class Session:
     def _must_live(self) -> None:
         id = self.floor.id
         if not self.floor.summary.id:
-            raise NotFound(f"There is no session {id!r}.", next=["`sylph session list` shows all of them."])
+            raise UserError(
+                "The first fact of the session, which says where and how it works, cannot be read.",
+                kind="session_damaged",
+                next=[
+                    "Bring the session in again from an export or a backup.",
+                    "`sylph session export` saves the rest.",
+                ],
+            )
         if self.floor.summary.deleted:
             restore = f"`sylph session restore {id}` brings it back."
             raise UserError("The session is in the trash.", kind="deleted", next=[restore])

@@ -17,6 +17,7 @@ class Shaped(NamedTuple):
 def shape(text: str, call: str, *, lines: int, size: int) -> Shaped:
     """Cuts `text` to `lines` lines and `size` bytes. Tails matter (that is where errors stand), so both ends stay."""
     whole = text.encode("utf-8", "replace")
+    text = whole.decode()
     total = text.count("\n") + 1
     if len(whole) <= size and total <= lines:
         return Shaped(text)
@@ -25,7 +26,12 @@ def shape(text: str, call: str, *, lines: int, size: int) -> Shaped:
         f"\n[… {count(total, 'line')}, {len(whole):,} bytes in all; this is the beginning and the end. "
         f'The whole: read path="output:{call}" with offset and limit …]\n'
     )
-    return Shaped(head + note + tail, whole, hashlib.blake2b(whole, digest_size=16).hexdigest())
+    return Shaped(head + note + tail, whole, output_digest(whole))
+
+
+def output_digest(whole: bytes) -> str:
+    """The name a whole output is kept under."""
+    return hashlib.blake2b(whole, digest_size=16).hexdigest()
 
 
 def _ends(text: str, *, lines: int, size: int) -> tuple[str, str]:
@@ -39,7 +45,7 @@ def _ends(text: str, *, lines: int, size: int) -> tuple[str, str]:
 
 
 def _bytes(text: str, size: int, *, end: bool = False) -> str:
-    raw = text.encode("utf-8", "replace")
+    raw = text.encode()
     if len(raw) <= size:
         return text
     cut = raw[len(raw) - size :] if end else raw[:size]

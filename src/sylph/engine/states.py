@@ -31,6 +31,7 @@ Trigger = Literal[
     "cancel",
     "finish",  # the answer is there, or the turn failed
     "close",  # the last fact of the turn is about to be written
+    "mend",  # a crash or a fork left the state of a turn that is not there
 ]
 
 STATES: tuple[State, ...] = get_args(State)
@@ -65,10 +66,14 @@ EDGES: dict[State, dict[Trigger, State]] = {
 # A process may die in any state; whoever finds the turn open takes it up again.
 for row in EDGES.values():
     row["resume_turn"] = "scouting"
+    row["mend"] = "idle"
+
+UNKNOWN: dict[Trigger, State] = {"resume_turn": "scouting", "mend": "idle"}
 
 RUNNING: frozenset[State] = frozenset(STATES) - {"idle"}
 
 
 def step(state: State, trigger: Trigger) -> State | None:
     """The state that follows, or None: this cannot happen now."""
-    return EDGES[state].get(trigger)
+    # A newer version may have left a state that this one does not know.
+    return EDGES.get(state, UNKNOWN).get(trigger)

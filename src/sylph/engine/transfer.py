@@ -1,6 +1,7 @@
 """A session as NDJSON lines, out and in, without loss: records keep their bytes, their salt and their hash."""
 
 import base64
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import NamedTuple
 
@@ -11,10 +12,14 @@ from sylph.core.errors import StoreError, Trouble, UserError
 from sylph.core.events import Fact, Head
 from sylph.core.ids import new_id
 from sylph.engine.log import Log
-from sylph.engine.seal import Draft, Record, digest, event_of, link
+from sylph.engine.seal import Draft, Record, digest, event_of, link, seal
+from sylph.engine.shape import output_digest
 from sylph.engine.summary import SUMMARY, Summary
 
 FORMAT = "sylph.session"
+AGAIN = ("Export the session again from where it came.",)
+# Ids become names of files.
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAGE = 500
 
 
@@ -23,6 +28,7 @@ class _Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
     version: int
     session: str
     events: int
+    blobs: int = 0
 
 
 class _Line(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
@@ -58,13 +64,15 @@ class Imported(NamedTuple):
 async def export(log: Log, session: str) -> AsyncGenerator[bytes, None]:
     """A header, every record in order, then the whole outputs they refer to."""
     head = log.head(session)
-    yield msgspec.json.encode(_Header(format=FORMAT, version=1, session=session, events=head.seq)) + b"\n"
+    blobs = log.query("select digest, bytes from blob where session = ? order by digest", (session,))
+    header = _Header(format=FORMAT, version=1, session=session, events=head.seq, blobs=len(blobs))
+    yield msgspec.json.encode(header) + b"\n"
     after = 0
-    while page := log.records(session, after=after, limit=PAGE):
+    while after < head.seq and (page := log.records(session, after=after, limit=min(PAGE, head.seq - after))):
         for record in page:
             yield msgspec.json.encode(_line(record)) + b"\n"
         after = page[-1].seq
-    for name, data in log.query("select digest, bytes from blob where session = ? order by digest", (session,)):
+    for name, data in blobs:
         blob = _Blob(session=session, digest=name, base64=base64.b64encode(data).decode())
         yield msgspec.json.encode(blob) + b"\n"
 
@@ -92,14 +100,14 @@ def _is_json(data: bytes) -> bool:
         msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
-    return b"\n" not in data
+    return b"\n" not in data and data == data.strip()
 
 
 async def import_(log: Log, lines: Iterable[bytes], *, fresh: bool = False) -> Imported:
     """Brings a session in, whole or not at all. `fresh` gives it a new id, and so a chain of its own."""
     records, blobs = parse(lines)
     session = records[0].session
-    check(records)
+    check(records, blobs)
     here = log.head(session)
     if fresh:
         session = new_id()
@@ -121,23 +129,25 @@ async def fork(log: Log, parent: Summary, at: int, now: int) -> str:
             break
     names = _mentioned(old)
     blobs = [(child, name, data) for name in names if (data := log.blob(parent.id, name)) is not None]
-    await log.install(_renamed(old, child), blobs)
-    drafts = [Draft(fact, now, old[-1].turn, "user", 0) for fact in _branch(parent, at, old)]
-    await log.append(child, drafts, expected=at).done
+    records = _renamed(old, child)
+    state = Summary()
+    for record in records:
+        SUMMARY.step(state, event_of(record))
+    for fact in _branch(state, parent, at):
+        head = Head(records[-1].seq, records[-1].hash.hex())
+        records.append(seal(child, head, Draft(fact, now, state.open_turn, "user", 0)))
+    await log.install(records, blobs)
     return child
 
 
-def _branch(parent: Summary, at: int, old: list[Record]) -> list[Fact]:
+def _branch(state: Summary, parent: Summary, at: int) -> list[Fact]:
     """The facts that make a copy a session of its own: nothing that was under way in the parent runs in it."""
-    state = Summary()
-    for record in old:
-        SUMMARY.step(state, event_of(record))
     forked: list[Fact] = [facts.SessionForked(parent=parent.id, at=at, root=parent.root or parent.id)]
     if state.open_turn:
         trouble = Trouble("forked", "The session was forked in the middle of this turn.")
         forked.append(facts.TurnEnded(outcome="interrupted", rounds=state.rounds, trouble=trouble))
     if state.state != "idle":
-        forked.append(facts.StateChanged(to="idle", was=state.state, event="close"))
+        forked.append(facts.StateChanged(to="idle", was=state.state, event="mend"))
     return forked
 
 
@@ -150,6 +160,7 @@ def parse(lines: Iterable[bytes]) -> tuple[list[Record], list[tuple[str, str, by
     decoder = msgspec.json.Decoder(_Header | _Line | _Blob)
     records: list[Record] = []
     blobs: list[tuple[str, str, bytes]] = []
+    announced = (-1, -1)
     for number, line in _numbered(lines):
         try:
             match decoder.decode(line):
@@ -159,19 +170,27 @@ def parse(lines: Iterable[bytes]) -> tuple[list[Record], list[tuple[str, str, by
                     blobs.append((session, name, base64.b64decode(text, validate=True)))
                 case _Header(version=version) if version > 1:
                     raise _unreadable(number, f"it is of version {version}; this Sylph reads version 1")
-                case _:
-                    pass
+                case header:
+                    announced = (header.events, header.blobs)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise _unreadable(number, str(error)) from error
     if not records:
         raise UserError(
             "There is no session in that file.", kind="not_an_export", next=["Give a `sylph session export`."]
         )
+    if announced != (len(records), len(blobs)):
+        raise _incomplete(announced[0], len(records))
     return records, blobs
 
 
-def check(records: list[Record]) -> None:
+def check(records: list[Record], blobs: list[tuple[str, str, bytes]]) -> None:
     """Refuses a file whose chain does not hold: what comes in must be what went out."""
+    session = records[0].session
+    if not NAME.fullmatch(session):
+        raise UserError(f"{session!r} cannot be the id of a session.", kind="not_an_export")
+    for whose, name, data in blobs:
+        if whose != session or output_digest(data) != name:
+            raise StoreError(f"The output {name} in the file is not what it was.", kind="chain_broken", next=AGAIN)
     before = b""
     for number, record in enumerate(records, start=1):
         expected = link(before, record, digest(record.salt, record.data))
@@ -180,7 +199,7 @@ def check(records: list[Record]) -> None:
                 f"Fact {number} of the file does not follow from the one before: something was changed or is missing.",
                 kind="chain_broken",
                 details={"seq": record.seq},
-                next=["Export the session again from where it came."],
+                next=AGAIN,
             )
         before = record.hash
 
@@ -215,6 +234,11 @@ def _known(session: str, records: list[Record], blobs: int, here: Head) -> Impor
         kind="exists",
         next=["Bring it in under a new id with `--new-id`."],
     )
+
+
+def _incomplete(announced: int, found: int) -> StoreError:
+    said = f"should hold {announced} facts and holds {found}" if announced >= 0 else "has no header"
+    return StoreError(f"The file {said}, or an output is missing: it is not whole.", kind="chain_broken", next=AGAIN)
 
 
 def _unreadable(number: int, why: str) -> UserError:

@@ -45,7 +45,6 @@ class Hands:
 async def run_turn(floor: Floor, hands: Hands) -> None:
     """Everything between the first and the last fact of a turn."""
     await prepare(floor, hands)
-    await settle_calls(floor, hands)
     while True:
         await floor.hold()
         await floor.steer()
@@ -60,9 +59,15 @@ async def run_turn(floor: Floor, hands: Hands) -> None:
 
 
 async def prepare(floor: Floor, hands: Hands) -> None:
-    """Tells the model what is new since it was last told."""
+    """Finishes what an interruption left open, and tells the model what is new since it was last told."""
     fresh = await notes(floor, hands)
-    await floor.enter("prepared", *fresh)
+    if not floor.summary.open_calls:
+        await floor.enter("prepared", *fresh)
+        return
+    # Nothing may stand between a call and its result.
+    await floor.enter("prepared")
+    await settle_calls(floor, hands)
+    await floor.emit(*fresh)
 
 
 async def notes(floor: Floor, hands: Hands) -> list[Fact]:

@@ -2,13 +2,16 @@
 
 from typing import NamedTuple
 
+from sylph.core import facts
 from sylph.core.errors import Trouble
 from sylph.core.events import Carried
 from sylph.engine.log import Log
 from sylph.engine.seal import digest, event_of, link
+from sylph.engine.shape import output_digest
 
 PAGE = 2000
 MOST = 20
+BEFORE_ALL = -(2**63)
 
 
 class Verified(NamedTuple):
@@ -25,8 +28,13 @@ def verify(log: Log, session: str) -> Verified:
     """Walks the whole chain. A damaged record is one problem, not the end of the walk."""
     problems: list[Trouble] = []
     before, expected, count = b"", 1, 0
-    while page := log.records(session, after=expected - 1, limit=PAGE):
+    after = BEFORE_ALL
+    while page := log.records(session, after=after, limit=PAGE):
+        after = page[-1].seq
         for record in page:
+            if record.seq < 1:
+                problems.append(_stray(session, record.seq))
+                continue
             if record.seq != expected:
                 problems.append(_missing(session, expected, record.seq))
             elif record.hash != link(before, record, digest(record.salt, record.data)):
@@ -35,7 +43,18 @@ def verify(log: Log, session: str) -> Verified:
     head = log.head(session)
     if head.seq != expected - 1 or head.hash != before.hex():
         problems.append(_short(session, head.seq, expected - 1))
+    problems += _outputs(log, session)
     return Verified(session, count, tuple(problems[:MOST]))
+
+
+def _outputs(log: Log, session: str) -> list[Trouble]:
+    """The whole outputs that facts refer to, held against the digests in those facts."""
+    problems: list[Trouble] = []
+    for seq, _, fact in log.find(session, facts.ToolFinished, '"whole":'):
+        kept = log.blob(session, fact.whole)
+        if kept is None or output_digest(kept) != fact.whole:
+            problems.append(_output(session, seq))
+    return problems
 
 
 def damaged(log: Log, session: str) -> list[Trouble]:
@@ -54,6 +73,19 @@ def damaged(log: Log, session: str) -> list[Trouble]:
 def _missing(session: str, expected: int, found: int) -> Trouble:
     which = f"Fact {expected}" if found == expected + 1 else f"Facts {expected} to {found - 1}"
     return Trouble("record_missing", f"{which} of {session} cannot be found.", {"session": session})
+
+
+def _stray(session: str, seq: int) -> Trouble:
+    return Trouble("record_added", f"Fact {seq} of {session} was put before the first one.", {"session": session})
+
+
+def _output(session: str, seq: int) -> Trouble:
+    return Trouble(
+        "output_changed",
+        f"The whole output that fact {seq} of {session} refers to is gone or is not what it was.",
+        {"session": session, "seq": str(seq)},
+        ("What the model was shown of it is in the fact itself.",),
+    )
 
 
 def _changed(session: str, seq: int) -> Trouble:

@@ -1,6 +1,7 @@
 """The one thread that writes to the store: what waits together is committed together."""
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -16,6 +17,8 @@ INSERT = "insert into event values (?,?,?,?,?,?,?,?,?,?,?)"
 TOUCH = "insert into session values (?,?,?) on conflict (id) do update set seq = excluded.seq, hash = excluded.hash"
 KEEP = "insert or ignore into blob values (?,?,?)"
 BATCH = 256
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,7 @@ class Writer:
         """Commits what waits, then ends the thread."""
         self._jobs.put(None)
         self._thread.join()
+        self._db.close()
 
     def _run(self) -> None:
         closing = False
@@ -84,18 +88,27 @@ class Writer:
             for job in batch:
                 self._apply(job)
             self._db.execute("commit")
-        except (sqlite3.Error, StoreError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for it, and the thread goes on
             self._heads.clear()
+            self._undo()
+            return self._explain(error, batch)
+        return None
+
+    def _undo(self) -> None:
+        try:
             if self._db.in_transaction:
                 self._db.execute("rollback")
-            return error if isinstance(error, StoreError) else self._explain(error, batch)
-        return None
+        except sqlite3.Error as error:
+            logger.warning("no rollback of %s: %s", self._path, error)
 
     def _apply(self, job: Job) -> None:
         for blob in job.blobs:
             self._db.execute(KEEP, blob)
         if job.records:
             first, last = job.records[0], job.records[-1]
+            if first.seq != self._head(first.session) + 1:
+                # What this process wrote last may not be what was written last.
+                del self._heads[first.session]
             if first.seq != self._head(first.session) + 1:
                 raise _conflict(first)
             self._db.executemany(INSERT, job.records)
@@ -115,7 +128,9 @@ class Writer:
             self._db.execute(f"pragma synchronous = {level}")
             self._sync = level
 
-    def _explain(self, error: sqlite3.Error, batch: list[Job]) -> StoreError:
+    def _explain(self, error: Exception, batch: list[Job]) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
         records = [job.records[0] for job in batch if job.records]
         if isinstance(error, sqlite3.IntegrityError) and records:
             return _conflict(records[0])
