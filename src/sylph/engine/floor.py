@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from sylph.core import facts
+from sylph.core.events import Event
 from sylph.core.facts import Answered, Asked
 from sylph.core.ids import question_id
 from sylph.engine.book import Book, Shelf
@@ -49,10 +50,14 @@ class Floor(Book):
             await self.enter("answer")
             return answered
 
-    def answered(self, answer: Answered) -> None:
-        waiting = self._answers.pop(answer.id, None)
-        if waiting and not waiting.done():
-            waiting.set_result(answer)
+    def _committed(self, events: list[Event], done: "asyncio.Future[None]") -> None:
+        """An answer is heard when it is in the log, whatever becomes of whoever brought it."""
+        super()._committed(events, done)
+        for event in events:
+            if isinstance(event.body, Answered) and not done.exception():
+                waiting = self._answers.pop(event.body.id, None)
+                if waiting and not waiting.done():
+                    waiting.set_result(event.body)
 
     def nobody_waits(self) -> None:
         self._answers.clear()

@@ -99,15 +99,11 @@ class Session:
             asked = self.floor.summary.asked.get(command.id)
             if asked is None:
                 raise NotFound(f"No question {command.id!r} waits for an answer; it may have been answered already.")
-            if asked.choices and not asked.free and command.answer not in asked.choices:
+            if asked.choices and not asked.free and command.answer not in asked.choices and command.actor != "nobody":
                 choices = ", ".join(asked.choices)
                 raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
             answered = facts.Answered(id=command.id, answer=command.answer, reason=command.reason, by=command.actor)
-            try:
-                await self._write(answered, actor=command.actor)
-            finally:
-                if command.id not in self.floor.summary.asked:
-                    self.floor.answered(answered)
+            await self._write(answered, actor=command.actor)
 
     async def _interrupt(self, reason: str) -> None:
         # A turn that was asked for a moment ago gets the chance to begin, so that it can be ended.
