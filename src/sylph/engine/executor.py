@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How long a call may take and how much of its output is shown."""
+    """How long any call may take at the most, and how much of its output is shown."""
 
-    seconds: float = 120.0
+    seconds: float = 3600.0
     lines: int = 2000
     bytes: int = 51_200
 
@@ -197,12 +197,8 @@ class Executor:
         return Ruling("deny", f"{why}: {answered.reason}" if answered.reason else why, answered.by), ""
 
     async def _preview(self, ready: _Ready) -> str:
-        if ready.tool.preview is None:
-            return ready.judged.why
-        try:
-            return await ready.tool.preview(ready.args, ready.context)
-        except ToolError as error:
-            return str(error)
+        """What the call would do. A call that is sure to fail fails here: nobody is asked about it."""
+        return await ready.tool.preview(ready.args, ready.context) if ready.tool.preview else ready.judged.why
 
     async def _perform(self, ready: _Ready, desk: Desk) -> Result:
         if desk.summary.dry_run and ready.judged.effect != "read":
