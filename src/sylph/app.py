@@ -1,0 +1,191 @@
+"""The composition root: the one place where the parts meet."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sylph import __version__
+from sylph.config import Config, Model, Provider
+from sylph.core.commands import SetMode, SetModel
+from sylph.core.errors import NoModel, UserError
+from sylph.core.facts import Mode
+from sylph.core.plugin import Plugin
+from sylph.core.provider import ModelInfo
+from sylph.core.provider import Provider as ModelProvider
+from sylph.engine.compact import Squeeze
+from sylph.engine.executor import Bounds
+from sylph.engine.gateway import Gateway, Patience
+from sylph.engine.log import Log
+from sylph.engine.runtime import Parts, Runtime
+from sylph.engine.summary import Summary
+from sylph.engine.turn import Limits
+from sylph.faculties import scout
+from sylph.providers import choose, discover, tour
+from sylph.providers.address import Proxies
+from sylph.providers.endpoint import Endpoint, on_this_machine
+from sylph.providers.http import Client
+from sylph.providers.openai_chat import OpenAIChat
+from sylph.tools.all import workspace_tools
+
+STORE = "events.db"
+_URL = "providers.%s.base_url"
+NO_MODEL = (
+    "set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
+    "or start a local model server: Ollama, llama.cpp, vLLM and LM Studio are found by themselves",
+    "or name a service in the config file: sylph config edit",
+    "sylph tour  shows everything with a scripted model, no key needed",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The assembled program. Every door holds one."""
+
+    config: Config
+    runtime: Runtime
+    client: Client
+    sources: discover.Settings
+
+    async def __aenter__(self) -> "App":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.runtime.close()
+        await self.client.close()
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        return (*discover.configured(self.sources), *discover.local(self.sources))
+
+    async def choose(self, wanted: str = "") -> str:
+        """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
+        if wanted:
+            return await self._known(wanted)
+        if self.config.settings.model:
+            return self.config.settings.model
+        found = await discover.find(self.sources, self.client)
+        if not found:
+            raise NoModel("There is no model to think with.", next=NO_MODEL)
+        return f"{found[0].provider.name}/{found[0].model}"
+
+    async def _known(self, wanted: str) -> str:
+        """A model that its service knows, or one that the service cannot tell about."""
+        name, _, bare = wanted.partition("/")
+        if name == tour.NAME and bare in tour.SCRIPTS:
+            return wanted
+        endpoint = next((each for each in self.endpoints if each.name == name), None)
+        if endpoint is None or not bare:
+            raise self._unknown(wanted, [each.name for each in self.endpoints])
+        if bare in endpoint.models:
+            return wanted
+        listed = [info.name for info in await discover.listed(endpoint, self.client, seconds=2.0)]
+        # What follows a colon is a variant, and services do not list all of them.
+        if listed and bare.partition(":")[0] not in {known.partition(":")[0] for known in listed}:
+            raise self._unknown(wanted, [f"{name}/{known}" for known in listed])
+        return wanted
+
+    def _unknown(self, wanted: str, known: Sequence[str]) -> NoModel:
+        near = choose.close(wanted if "/" in known[0] else wanted.partition("/")[0], known) if known else ()
+        meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return NoModel(
+            f"There is no model {wanted!r}.{meant}",
+            details={"model": wanted},
+            next=["give it as provider/model", "sylph models"],
+        )
+
+    async def adapt(self, summary: Summary, *, model: str = "", mode: Mode | None = None) -> Summary:
+        """The session with another model or mode, where they are wanted."""
+        if model and model != summary.model:
+            await self.runtime.send(summary.id, SetModel(model=await self.choose(model)))
+        if mode and mode != summary.mode:
+            await self.runtime.send(summary.id, SetMode(mode=mode))
+        return await self.runtime.find(summary.id) if model or mode else summary
+
+
+def build(config: Config) -> App:
+    """Everything, put together. Opens the store, reaches out to nobody."""
+    client = Client(proxies=Proxies(http=config.proxy.http, https=config.proxy.https, no=config.proxy.no))
+    sources = sources_of(config)
+    endpoints = (*discover.configured(sources), *discover.local(sources))
+    limits = config.settings.limits
+    parts = Parts(
+        gateway=Gateway(_providers(endpoints, client), _patience(config)),
+        plugins=(Plugin(name="workspace", tools=workspace_tools(config.environ)), scout.plugin()),
+        limits=_limits(config),
+        bounds=Bounds(seconds=limits.tool_seconds, lines=limits.output_lines, bytes=limits.output_bytes),
+        version=__version__,
+    )
+    return App(config=config, runtime=Runtime(open_log(config), parts), client=client, sources=sources)
+
+
+def _providers(endpoints: Sequence[Endpoint], client: Client) -> dict[str, ModelProvider]:
+    known: dict[str, ModelProvider] = {each.name: OpenAIChat(each, client) for each in endpoints}
+    return {tour.NAME: tour.Tour(), **known}
+
+
+def open_log(config: Config) -> Log:
+    with suppress(OSError):
+        # Where this is not possible, opening the store says why.
+        config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Log.open(store_of(config))
+
+
+def store_of(config: Config) -> Path:
+    return config.data / STORE
+
+
+def sources_of(config: Config) -> discover.Settings:
+    """Where models may come from: what is configured, then what runs on this machine."""
+    told = config.settings.providers.items()
+    endpoints = (_endpoint(name, provider, config) for name, provider in told)
+    return discover.Settings(
+        providers=tuple(each for each in endpoints if each is not None), probe=config.settings.probe
+    )
+
+
+def _endpoint(name: str, told: Provider, config: Config) -> Endpoint | None:
+    url = discover.ollama_url(told.base_url) if config.origins.get(_URL % name) == "OLLAMA_HOST" else told.base_url
+    if not url and name == "openai" and not told.api_key:
+        # Only prices or windows are told of it: nobody said that it is to be used.
+        return None
+    url = url or discover.LOCAL.get(name, discover.OPENAI if name == "openai" else "")
+    if not url:
+        raise UserError(
+            f"{config.file}: providers.{name}.base_url: where this service is, is missing.",
+            kind="config",
+            next=[f"sylph config set providers.{name}.base_url http://host:port/v1"],
+        )
+    return Endpoint(
+        name=name,
+        base_url=url,
+        api_key=told.api_key,
+        key_from=config.origins.get(f"providers.{name}.api_key", f"providers.{name}.api_key"),
+        models={id: _info(id, model) for id, model in told.models.items()},
+        local=on_this_machine(url),
+    )
+
+
+def _info(id: str, told: Model) -> ModelInfo:
+    return ModelInfo(
+        name=id,
+        window=told.window,
+        price_in=_micros(told.price_in),
+        price_out=_micros(told.price_out),
+        price_cached=_micros(told.price_cached),
+    )
+
+
+def _micros(dollars: float | None) -> int | None:
+    return None if dollars is None else round(dollars * 1e6)
+
+
+def _patience(config: Config) -> Patience:
+    limits = config.settings.limits
+    return Patience(retries=limits.retries, idle_seconds=limits.idle_seconds, concurrency=limits.concurrency)
+
+
+def _limits(config: Config) -> Limits:
+    told = config.settings.compaction
+    limits = config.settings.limits
+    return Limits(rounds=limits.rounds, seconds=limits.turn_seconds, squeeze=Squeeze(at=told.at, keep=told.keep))

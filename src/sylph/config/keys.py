@@ -1,0 +1,177 @@
+"""Dotted keys: the way into the settings, for checking, showing and changing them."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo, fields
+
+from sylph.config.settings import Settings
+from sylph.core.errors import UserError
+from sylph.core.similar import guess
+
+SECRETS = frozenset({"api_key"})
+# What stands in the reference for a name that the user chooses.
+CHOSEN = {"providers": "NAME", "models": "ID"}
+
+
+class Fault(Struct, frozen=True):
+    """One wrong value: at which key, and what is wrong with it."""
+
+    key: str
+    message: str
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """One key that can be set, as the reference shows it."""
+
+    name: str
+    type: str
+    default: str
+    help: str
+
+
+def split(key: str) -> tuple[str, ...]:
+    """A dotted key in parts. As in TOML, a name that holds dots is quoted."""
+    try:
+        table: Any = tomllib.loads(f"{key} = {{}}")
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{key!r} is not a key.", kind="config", next=["sylph config"]) from error
+    parts: list[str] = []
+    while table:
+        name, table = next(iter(table.items()))
+        parts.append(name)
+    return tuple(parts)
+
+
+def dotted(*path: str) -> str:
+    return ".".join(name if name.replace("-", "").replace("_", "").isalnum() else f'"{name}"' for name in path)
+
+
+def put(table: dict[str, Any], path: tuple[str, ...], value: object) -> None:
+    """Sets a value in nested tables, making those that are missing."""
+    *parents, last = path
+    for name in parents:
+        if not isinstance(table.get(name), dict):
+            table[name] = {}
+        table = table[name]
+    table[last] = value
+
+
+def table_of(value: object) -> dict[str, Any] | None:
+    """The value, if it is a table."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def leaves(table: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
+    """Each value of nested tables with its dotted key."""
+    for name, value in table.items():
+        if tables := table_of(value):
+            yield from leaves(tables, *path, name)
+        else:
+            yield dotted(*path, name), value
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """Every key's value, defaults included; None where a value is not known."""
+    return dict(leaves(msgspec.to_builtins(settings)))
+
+
+def shown(key: str, value: object) -> str:
+    """A value as it may be shown: secrets masked."""
+    if value and key.rpartition(".")[2] in SECRETS:
+        return mask(str(value))
+    return "" if value is None else msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def mask(secret: str) -> str:
+    return f"…{secret[-4:]}" if len(secret) >= 16 else "…"
+
+
+def faults(value: object, kind: Any = Settings, *path: str) -> Iterator[Fault]:
+    """What is wrong with `value` as a `kind`, key by key."""
+    if not is_table(kind):
+        yield from _wrong(value, kind, dotted(*path))
+    elif (table := table_of(value)) is None:
+        yield Fault(dotted(*path), f"expected a table (it is {value!r})")
+    else:
+        for name, item in table.items():
+            inner = inside(kind, name)
+            if inner is None:
+                yield Fault(dotted(*path, name), f"there is no such key.{guess(name, names(kind))}")
+            else:
+                yield from faults(item, inner, *path, name)
+
+
+def _wrong(value: object, kind: Any, key: str) -> Iterator[Fault]:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        choices = choices_of(kind)
+        said = f"must be one of {', '.join(choices)}" if choices else str(error).replace("`", "").lower()
+        yield Fault(key, f"{said} (it is {shown(key, value)})")
+
+
+def type_at(key: str) -> Any:
+    """The type of the value at a dotted key. Raises UserError where there is none."""
+    kind: Any = Settings
+    for name in split(key):
+        inner = inside(kind, name)
+        if inner is None:
+            raise UserError(f"There is no key {key!r}.{guess(name, names(kind))}", kind="config", next=["sylph config"])
+        kind = inner
+    return kind
+
+
+def keys(kind: Any = Settings, *path: str) -> Iterator[Key]:
+    """Every key that can be set, for the reference."""
+    for field in _fields(kind):
+        if get_origin(field.type) is dict:
+            yield from keys(get_args(field.type)[1], *path, field.name, CHOSEN[field.name])
+        elif is_table(field.type):
+            yield from keys(field.type, *path, field.name)
+        else:
+            yield _key(field, *path, field.name)
+
+
+def _key(field: FieldInfo, *path: str) -> Key:
+    plain, help = _described(field.type)
+    shown = "|".join(choices_of(field.type)) or plain.__name__
+    default = "" if field.default is None else msgspec.json.encode(field.default).decode()
+    return Key(name=".".join(path), type=shown, default=default, help=help)
+
+
+def is_table(kind: Any) -> bool:
+    return get_origin(kind) is dict or bool(_fields(kind))
+
+
+def inside(kind: Any, name: str) -> Any:
+    """The type that key `name` has in the table `kind`; None where there is no such key."""
+    if get_origin(kind) is dict:
+        return get_args(kind)[1]
+    return next((field.type for field in _fields(kind) if field.name == name), None)
+
+
+def names(kind: Any) -> list[str]:
+    return [field.name for field in _fields(kind)]
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    plain, _ = _described(kind)
+    return get_args(plain) if get_origin(plain) is Literal else ()
+
+
+def _fields(kind: Any) -> tuple[FieldInfo, ...]:
+    return fields(kind) if isinstance(kind, type) and issubclass(kind, Struct) else ()
+
+
+def _described(kind: Any) -> tuple[Any, str]:
+    """The type without its annotation, and its explanation. An optional value is declared `Annotated[…] | None`."""
+    options = (kind, *get_args(kind)) if get_origin(kind) is not Literal else (kind,)
+    for option in options:
+        if get_origin(option) is Annotated:
+            plain, meta, *_ = get_args(option)
+            return plain, meta.description if isinstance(meta, Meta) and meta.description else ""
+    return kind, ""

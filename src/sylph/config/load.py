@@ -1,0 +1,134 @@
+"""The only reader of the environment and of the config file."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sylph.config.keys import dotted, faults, leaves, put, split
+from sylph.config.settings import Provider, Settings
+from sylph.core.errors import UserError
+
+# Each variable stands for one key of the file, and wins over it.
+VARIABLES = {
+    "SYLPH_MODEL": "model",
+    "SYLPH_LOG_LEVEL": "log_level",
+    "OPENAI_BASE_URL": "providers.openai.base_url",
+    "OPENAI_API_KEY": "providers.openai.api_key",
+    "OLLAMA_HOST": "providers.ollama.base_url",
+}
+
+
+class Proxy(Struct, frozen=True, kw_only=True):
+    http: str = ""
+    https: str = ""
+    no: str = ""
+
+
+class Terminal(Struct, frozen=True, kw_only=True):
+    """What the environment says about the terminal and the person's own programs."""
+
+    kind: str = ""
+    colour: bool = True
+    shell: str = ""
+    editor: str = ""
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """All that was configured. `origins` tells where a key's value comes from; what is not in it is a default."""
+
+    home: Path
+    data: Path
+    file: Path
+    settings: Settings = Settings()
+    origins: dict[str, str] = {}
+    proxy: Proxy = Proxy()
+    terminal: Terminal = Terminal()
+    environ: dict[str, str] = {}
+
+
+def load(environ: Mapping[str, str]) -> Config:
+    """The configuration, from the environment and the file it names. Raises UserError where something is wrong."""
+    place = locate(environ)
+    told = read(place.file)
+    origins = {key: str(place.file) for key, _ in leaves(told)}
+    for variable, key in VARIABLES.items():
+        if value := environ.get(variable):
+            put(told, split(key), value.lower() if key == "log_level" else value)
+            origins[key] = variable
+    settings = _with_keys(settings_of(told, origins), environ, origins)
+    return replace(place, settings=settings, origins=origins)
+
+
+def locate(environ: Mapping[str, str]) -> Config:
+    """Where everything lies, with default settings: for what must work though the config file is wrong."""
+    home = _path(environ, "SYLPH_HOME", "~/.sylph")
+    return Config(
+        home=home,
+        data=_path(environ, "SYLPH_DATA", str(home / "data")),
+        file=_path(environ, "SYLPH_CONFIG", str(home / "config.toml")),
+        proxy=_proxy(environ),
+        terminal=_terminal(environ),
+        environ=dict(environ),
+    )
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The file's tables; none where there is no file."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad(f"{file} cannot be read: {error}", file) from error
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(f"{file} is not valid TOML: {error}", file) from error
+
+
+def settings_of(told: dict[str, Any], origins: Mapping[str, str]) -> Settings:
+    """The typed settings, or a UserError that names the first wrong key and who set it."""
+    for fault in faults(told):
+        where = next((source for key, source in origins.items() if key.startswith(fault.key)), "config")
+        raise _bad(f"{where}: {fault.key}: {fault.message}", Path(where))
+    return msgspec.convert(told, Settings)
+
+
+def _bad(message: str, source: Path) -> UserError:
+    first = f"change or unset {source}" if str(source) in VARIABLES else "sylph config edit"
+    return UserError(message, kind="config", details={"source": source}, next=[first, "sylph config schema"])
+
+
+def _with_keys(settings: Settings, environ: Mapping[str, str], origins: dict[str, str]) -> Settings:
+    """The settings with each `api_key_env` looked up."""
+    found: dict[str, Provider] = {}
+    for name, provider in settings.providers.items():
+        key = "" if provider.api_key else environ.get(provider.api_key_env, "")
+        found[name] = replace(provider, api_key=key) if key else provider
+        if key:
+            origins[dotted("providers", name, "api_key")] = provider.api_key_env
+    return replace(settings, providers=found)
+
+
+def _path(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    return Path(environ.get(variable) or default).expanduser().absolute()
+
+
+def _proxy(environ: Mapping[str, str]) -> Proxy:
+    def told(name: str) -> str:
+        return environ.get(name.lower()) or environ.get(name) or ""
+
+    return Proxy(http=told("HTTP_PROXY"), https=told("HTTPS_PROXY"), no=told("NO_PROXY"))
+
+
+def _terminal(environ: Mapping[str, str]) -> Terminal:
+    kind = environ.get("TERM", "")
+    return Terminal(
+        kind=kind,
+        colour=not environ.get("NO_COLOR") and kind != "dumb",
+        shell=environ.get("SHELL", ""),
+        editor=environ.get("VISUAL") or environ.get("EDITOR") or "",
+    )

@@ -1,0 +1,55 @@
+"""What the config file may say: keys, types, limits, defaults and explanations, declared once."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from sylph.core.facts import Mode
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the config file."""
+
+
+class Model(Part, frozen=True, kw_only=True):
+    window: Annotated[int, Meta(ge=1, description="Context window in tokens.")] | None = None
+    price_in: Annotated[float, Meta(ge=0, description="US dollars per million input tokens.")] | None = None
+    price_out: Annotated[float, Meta(ge=0, description="US dollars per million output tokens.")] | None = None
+    price_cached: Annotated[float, Meta(ge=0, description="US dollars per million cached input tokens.")] | None = None
+
+
+class Provider(Part, frozen=True, kw_only=True):
+    base_url: Annotated[str, Meta(description="Address of a service that speaks the OpenAI chat dialect.")] = ""
+    api_key: Annotated[str, Meta(description="Its key. Better kept in a variable: see `api_key_env`.")] = ""
+    api_key_env: Annotated[str, Meta(description="Name of the environment variable that holds the key.")] = ""
+    models: dict[str, Model] = {}
+
+
+class Limits(Part, frozen=True, kw_only=True):
+    rounds: Annotated[int, Meta(ge=1, description="Model calls in one turn.")] = 250
+    turn_seconds: Annotated[float, Meta(gt=0, description="How long one turn may take; no limit if unset.")] | None = (
+        None
+    )
+    idle_seconds: Annotated[float, Meta(gt=0, description="How long a model may stay silent.")] = 120.0
+    retries: Annotated[int, Meta(ge=0, description="Further tries after a failed model call.")] = 4
+    concurrency: Annotated[int, Meta(ge=1, description="Model calls at the same time.")] = 8
+    tool_seconds: Annotated[float, Meta(gt=0, description="How long one tool call may take at the most.")] = 3600.0
+    output_lines: Annotated[int, Meta(ge=10, description="Lines of a tool's output that the model sees.")] = 2000
+    output_bytes: Annotated[int, Meta(ge=1024, description="Bytes of a tool's output that the model sees.")] = 51_200
+
+
+class Compaction(Part, frozen=True, kw_only=True):
+    at: Annotated[float, Meta(gt=0, le=1, description="Summarise when this share of the window is used.")] = 0.75
+    keep: Annotated[float, Meta(ge=0, lt=1, description="Share of the window that stays as it was said.")] = 0.3
+
+
+class Settings(Part, frozen=True, kw_only=True):
+    model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
+    mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
+    providers: dict[str, Provider] = {}
+    limits: Limits = Limits()
+    compaction: Compaction = Compaction()
+    probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
+    log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

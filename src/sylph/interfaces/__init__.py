@@ -1,0 +1,1 @@
+"""Doors: something outside becomes a command, an event becomes something outside."""

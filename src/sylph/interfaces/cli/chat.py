@@ -1,0 +1,93 @@
+"""`sylph chat`: a conversation in the terminal."""
+
+import asyncio
+import signal
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from sylph.app import App
+from sylph.core.errors import SylphError, UserError
+from sylph.core.text import count
+from sylph.engine.summary import Summary
+from sylph.interfaces.cli import codes, slash
+from sylph.interfaces.cli.conversation import Chat, Front
+from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.lines import Lines
+from sylph.interfaces.cli.options import Options, work
+from sylph.interfaces.cli.runner import reminder
+from sylph.interfaces.cli.screen import Screen
+from sylph.interfaces.render import flat, line, trouble_lines
+
+
+@click.command()
+@work
+@click.pass_obj
+def command(door: Door, **told: Any) -> int:
+    """Talk with Sylph. `/help` in the chat lists what can be typed."""
+    options = Options(**told)
+    if options.as_json:
+        raise UserError("The chat has no --json.", next=['sylph --json "a task"', 'sylph --json -s ID "the next task"'])
+    return door.run(lambda app: converse(app, options))
+
+
+async def converse(app: App, options: Options) -> int:
+    """The chat, in the session that the options name or in a new one."""
+    if options.session:
+        summary = await app.runtime.find(options.session)
+        return await open_chat(app, options, await app.adapt(summary, model=options.model, mode=options.mode))
+    # Chosen now, so that a missing model is told before anything is typed.
+    return await open_chat(app, replace(options, model=await app.choose(options.model)))
+
+
+async def open_chat(app: App, options: Options, summary: Summary | None = None) -> int:
+    chat = Chat(app, front_for(app, quiet=options.quiet), options)
+    if found := [one for one in await app.runtime.interrupted() if not summary or one.id != summary.id]:
+        chat.front.note([reminder(found)])
+    if summary:
+        chat.front.note([line(f"{summary.id}: {flat(summary.title)} ({count(summary.turns, 'turn')})", "dim")])
+    return await talk(chat, summary)
+
+
+async def talk(chat: Chat, summary: Summary | None = None) -> int:
+    """Talks until the person leaves; returns the exit code."""
+    ended: list[int] = []
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, lambda: (ended.append(codes.TERMINATED.number), chat.front.leave()))
+    async with chat:
+        if summary:
+            await chat.enter(summary)
+        async for text in chat.front.lines(chat):
+            try:
+                await hear(chat, text)
+            except SylphError as error:
+                chat.front.note(list(trouble_lines(error.trouble)))
+            except slash.Leave:
+                break
+        if ended:
+            await chat.stop()
+            await chat.rest()
+    loop.remove_signal_handler(signal.SIGTERM)
+    return ended[0] if ended else 0
+
+
+async def hear(chat: Chat, text: str) -> None:
+    """A line from the person: a slash command, an answer, or something to say."""
+    if text.startswith("/"):
+        await slash.run(chat, text)
+    elif chat.asked:
+        await chat.answer(chat.asked, text)
+    elif text.strip():
+        await chat.say(text)
+
+
+def front_for(app: App, *, quiet: bool = False) -> Front:
+    """A full terminal gets the editor, anything else plain lines."""
+    terminal = app.config.terminal
+    if sys.stdin.isatty() and sys.stdout.isatty() and terminal.kind not in ("", "dumb"):
+        from sylph.interfaces.cli.editor import Editor
+
+        return Editor(app.config.home / "history", colour=terminal.colour)
+    return Lines(Screen(sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet))

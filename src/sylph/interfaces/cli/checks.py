@@ -1,0 +1,121 @@
+"""What the doctor looks at, one function for each part of the body."""
+
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from sylph import __version__
+from sylph.app import NO_MODEL, App, store_of
+from sylph.config import Config
+from sylph.core.text import count
+from sylph.interfaces.cli.reach import Reached, reach
+from sylph.interfaces.render import size
+from sylph.tools.ripgrep import located
+
+Grade = Literal["ok", "warn", "fail"]
+SECONDS = 2.0
+LITTLE = 1 << 30
+OTHERS = 0o077
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that was looked at."""
+
+    what: str
+    grade: Grade
+    said: str
+    next: tuple[str, ...] = ()
+
+
+def machine(place: Config) -> Iterator[Finding]:
+    """What does not depend on the configuration."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("sylph", "ok", f"{__version__}, Python {version}, SQLite {sqlite3.sqlite_version}")
+    yield folder("home", place.home)
+    yield folder("data", place.data)
+    yield space(place.data)
+    yield search(place)
+    yield shell()
+    kind = place.terminal.kind or "none"
+    yield Finding(
+        "terminal", "ok", f"{kind}, {sys.stdout.encoding}, colours {'on' if place.terminal.colour else 'off'}"
+    )
+
+
+def folder(what: str, path: Path) -> Finding:
+    if not path.exists():
+        return Finding(what, "ok", f"{path} (made when it is needed)")
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(what, "fail", f"{path} cannot be written", (f"chown or chmod {path}, or set SYLPH_HOME",))
+    if path.stat().st_mode & OTHERS:
+        return Finding(what, "warn", f"{path} can be looked into by others", (f"chmod 700 {path}",))
+    return Finding(what, "ok", str(path))
+
+
+def space(path: Path) -> Finding:
+    there = next(each for each in (path, *path.parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < LITTLE:
+        return Finding(
+            "disk", "warn", f"only {size(free)} free at {there}", ("make room: a full disk stops every turn",)
+        )
+    return Finding("disk", "ok", f"{size(free)} free")
+
+
+def search(place: Config) -> Finding:
+    found = located(place.environ)
+    if found:
+        return Finding("search", "ok", found)
+    return Finding("search", "warn", "no ripgrep: grep and find are slower", ("install ripgrep",))
+
+
+def shell() -> Finding:
+    found = shutil.which("bash") or shutil.which("sh")
+    return Finding("shell", "ok", found) if found else Finding("shell", "fail", "there is no shell", ("install bash",))
+
+
+def config(found: Config) -> Finding:
+    if not found.file.exists():
+        return Finding("config", "ok", f"no {found.file}: defaults")
+    if found.file.stat().st_mode & OTHERS and any(one.api_key for one in found.settings.providers.values()):
+        return Finding("config", "warn", f"{found.file} can be read by others", (f"chmod 600 {found.file}",))
+    return Finding("config", "ok", str(found.file))
+
+
+async def program(app: App) -> list[Finding]:
+    """What only the built program can tell: the store and the model services."""
+    return [*await store(app), *services(await reach(app, seconds=SECONDS))]
+
+
+async def store(app: App) -> list[Finding]:
+    path = store_of(app.config)
+    problems = await app.runtime.checkup()
+    if app.runtime.log.read_only:
+        return [Finding("store", "fail", f"{path} cannot be written", (f"check the owner and mode of {path}",))]
+    if problems:
+        return [Finding("store", "fail", each.message, each.next or ("sylph verify",)) for each in problems]
+    sessions = count(len(await app.runtime.sessions()), "session")
+    interrupted = [f"sylph resume {one.id}" for one in await app.runtime.interrupted()]
+    found = [Finding("store", "ok", f"{path}, {size(path.stat().st_size)}, {sessions}")]
+    if interrupted:
+        found.append(Finding("turns", "warn", f"{count(len(interrupted), 'turn')} interrupted", tuple(interrupted)))
+    return found
+
+
+def services(reached: list[Reached]) -> list[Finding]:
+    if not any(one.models for one in reached) and not any(one.configured for one in reached):
+        return [Finding("models", "warn", "no model was found", NO_MODEL)]
+    return [service(one) for one in reached]
+
+
+def service(one: Reached) -> Finding:
+    if one.trouble:
+        what = f"{one.name} at {one.url}: {one.trouble.message}"
+        return Finding("models", "fail", what, one.trouble.next or ("check its address, its key and the network",))
+    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}")

@@ -1,0 +1,172 @@
+"""One conversation: what is said becomes commands, what happens is shown, and it knows where it stands."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from typing import Any, Protocol
+
+from sylph.app import App
+from sylph.core.commands import Command, Continue, Interrupt, Send
+from sylph.core.errors import UserError
+from sylph.core.events import Event
+from sylph.core.facts import Asked, InputReceived
+from sylph.core.signals import SessionFailed
+from sylph.engine.summary import SUMMARY, Summary
+from sylph.interfaces.cli import asking
+from sylph.interfaces.cli.follow import beside
+from sylph.interfaces.cli.options import Options
+from sylph.interfaces.cli.run import session_for
+from sylph.interfaces.narrate import Act, Narrator
+from sylph.interfaces.render import Line, flat, line, money, question_lines, trouble_lines
+
+# Two Ctrl-C (or Ctrl-D) within this many seconds leave.
+TWICE = 2.0
+
+
+class Front(Protocol):
+    """The person's side of a chat: something that shows, and something that is typed into."""
+
+    @property
+    def person(self) -> bool:
+        """Whether somebody is there to answer a question."""
+        ...
+
+    def perform(self, act: Act) -> None: ...
+    def note(self, lines: list[Line]) -> None: ...
+    def leave(self) -> None: ...
+    def lines(self, chat: "Chat") -> AsyncGenerator[str, None]:
+        """What the person says, until they leave."""
+        ...
+
+
+class Chat:
+    """One conversation at a time. What it knows of it (`now`) is a fold of the events it was shown."""
+
+    def __init__(self, app: App, front: Front, options: Options) -> None:
+        self.app, self.front, self.options = app, front, options
+        self.now = Summary()
+        self._narrator = Narrator()
+        self._watching = AsyncExitStack()
+        self._quiet = asyncio.Event()
+        self._warned = 0.0
+
+    async def __aenter__(self) -> "Chat":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._watching.aclose()
+
+    @property
+    def running(self) -> bool:
+        return self.now.state != "idle"
+
+    @property
+    def asked(self) -> Asked | None:
+        """The question that waits for an answer."""
+        return next(iter(self.now.asked.values()), None)
+
+    async def say(self, text: str, **how: Any) -> None:
+        if not self.now.id:
+            await self.enter(await session_for(self.app, self.options))
+        self._quiet.clear()
+        await self.send(Send(text=text, **how))
+
+    async def send(self, command: Command) -> None:
+        if not self.now.id:
+            raise UserError("Nothing has been said yet.", next=["type what is to be done"])
+        await self.app.runtime.send(self.now.id, command)
+
+    async def stop(self) -> None:
+        """Ends the running turn, if there still is one."""
+        with suppress(UserError):
+            await self.send(Interrupt(reason="stopped in the chat"))
+
+    async def rest(self) -> None:
+        """Waits until nothing runs any more and all of it was shown."""
+        if self.running or not self._quiet.is_set():
+            await self._quiet.wait()
+
+    async def enter(self, summary: Summary) -> None:
+        """Leaves the session of before for this one; a turn that was interrupted in it goes on."""
+        await self._watching.aclose()
+        self.now, self._narrator = summary, Narrator()
+        self._quiet.set()
+        await self._watching.enter_async_context(beside(self._watch(summary.id, summary.seq)))
+        if summary.open_turn or summary.queue:
+            self._quiet.clear()
+            await self.send(Continue())
+
+    async def leave(self) -> None:
+        """Goes back to having said nothing."""
+        await self._watching.aclose()
+        self.now = Summary()
+
+    def prefer(self, **changed: Any) -> None:
+        """What a session that is not begun yet will be like."""
+        self.options = replace(self.options, **changed)
+
+    def may_leave(self) -> bool:
+        """Whether the person meant to leave: at once when nothing runs, else only when they insist."""
+        if not self.running or self._insists():
+            return True
+        self.front.note(
+            [line("A turn is running: Ctrl-C stops it. Once more leaves it open for `sylph resume`.", "warn")]
+        )
+        return False
+
+    async def interrupt(self) -> None:
+        """Ctrl-C: ends the turn, not the program; with nothing to end, twice leaves."""
+        if self.running:
+            await self.stop()
+        elif self._insists():
+            self.front.leave()
+        else:
+            self.front.note([line("Ctrl-C once more leaves; so does Ctrl-D.", "dim")])
+
+    def _insists(self) -> bool:
+        before, self._warned = self._warned, time.monotonic()
+        return self._warned - before < TWICE
+
+    async def answer(self, asked: Asked, text: str) -> None:
+        answer = asking.answer_of(asked, text)
+        if answer is None:
+            raise UserError("That does not answer the open question.", next=[asking.prompt_of(asked)])
+        await self.send(answer)
+
+    async def _watch(self, session: str, after: int) -> None:
+        async for event in self.app.runtime.watch(session, after=after):
+            if event.seq:
+                SUMMARY.step(self.now, event)
+            for act in self._narrator.see(event):
+                self.front.perform(act)
+            await self._react(event)
+
+    async def _react(self, event: Event) -> None:
+        match event.body:
+            case Asked() as asked if not self.front.person:
+                await self.send(asking.refusal(asked))
+            case Asked() as asked:
+                self.front.note(question_lines(asked, self._narrator.calls.get(asked.call)))
+            case InputReceived(delivery="steer" | "follow" as how):
+                when = "between two steps" if how == "steer" else "when the turn is done"
+                self.front.note([line(f"queued: it is heard {when} (/queue)", "dim")])
+            case SessionFailed(trouble=trouble):
+                self.front.note(list(trouble_lines(trouble)))
+                self._quiet.set()
+            case _:
+                pass
+        if not self.running and not self.now.queue:
+            self._quiet.set()
+
+    @property
+    def toolbar(self) -> str:
+        """Where we are, on one line."""
+        now = self.now
+        model = now.model or self.options.model or self.app.config.settings.model or "best model found"
+        mode = now.mode if now.id else self.options.mode or self.app.config.settings.mode
+        share = f"{now.context_tokens * 100 // now.window} % of the window" if now.window and now.context_tokens else ""
+        waits = f"{len(now.queue)} queued" if now.queue else ""
+        title = flat(now.title, 40) if now.id else "new session"
+        return " · ".join(filter(None, [title, flat(model), mode, share, money(now.cost), waits, "/help"]))

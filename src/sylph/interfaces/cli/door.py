@@ -1,0 +1,68 @@
+"""What every command holds: the configuration, and the way to the runtime."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from sylph.config import Config, load, locate
+from sylph.core.errors import UserError
+
+if TYPE_CHECKING:
+    from sylph.app import App
+
+T = TypeVar("T")
+
+
+class Door:
+    """Made once by `main`, given to each command."""
+
+    @cached_property
+    def config(self) -> Config:
+        """What was configured. Raises UserError where that is wrong."""
+        return load(os.environ)
+
+    @property
+    def place(self) -> Config:
+        """Where things lie, also while the config file is wrong."""
+        return locate(os.environ)
+
+    def run(self, work: Callable[["App"], Awaitable[T]]) -> T:
+        """Runs `work` with the built program, and closes it afterwards."""
+        logging.basicConfig(level=self.config.settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+        return asyncio.run(self._built(work))
+
+    async def _built(self, work: Callable[["App"], Awaitable[T]]) -> T:
+        from sylph.app import build
+
+        async with build(self.config) as app:
+            return await work(app)
+
+
+def put_json(value: object) -> int:
+    """One JSON document on stdout."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+    return 0
+
+
+def put(text: str) -> None:
+    """Text for stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def write_new(path: Path, rows: list[bytes]) -> None:
+    """A new file, readable by its owner only; one that is there is not overwritten."""
+    try:
+        with path.open("xb") as file:
+            path.chmod(0o600)
+            file.writelines(rows)
+    except FileExistsError as error:
+        raise UserError(f"{path} is there already.", next=["give another name, or remove it first"]) from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.", kind="failed") from error

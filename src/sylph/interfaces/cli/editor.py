@@ -1,0 +1,153 @@
+"""The chat in a full terminal: a line to write on stays at the bottom while the turn is told above it."""
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+
+from sylph.interfaces.cli import asking
+from sylph.interfaces.cli.conversation import Chat
+from sylph.interfaces.cli.keys import Completions, bindings
+from sylph.interfaces.cli.paint import painted
+from sylph.interfaces.cli.screen import FRAMES
+from sylph.interfaces.cli.wrap import Rows
+from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Piece, Said, Shown, end_lines
+from sylph.interfaces.render import Line, Span, clean, line
+
+PROMPT = "> "
+STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "hint": "fg:ansibrightblack"})
+# Printing above the prompt takes the prompt away and draws it again, so pieces are gathered for a moment.
+GATHER = 0.03
+
+
+class Editor:
+    """Shows acts above a prompt that can be typed into all the time."""
+
+    person = True
+
+    def __init__(self, history: Path, *, colour: bool = True) -> None:
+        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        history.touch(mode=0o600)
+        self._history = FileHistory(str(history))
+        self._colour = colour
+        self._rows = Rows()
+        self._printed = ""
+        self._printing: asyncio.TimerHandle | None = None
+        self._busy = ""
+        self._leaving = False
+        self._session: PromptSession[str] | None = None
+
+    async def lines(self, chat: Chat) -> AsyncGenerator[str, None]:
+        session = self._session = self._open(chat)
+        while not self._leaving:
+            try:
+                text = await session.prompt_async(refresh_interval=0.2, handle_sigint=False)
+            except EOFError:
+                if self._leaving or chat.may_leave():
+                    break
+                continue
+            self.note([(Span(PROMPT, "bold"), Span(text.rstrip()))])
+            yield text.rstrip()
+        self._flush()
+
+    def leave(self) -> None:
+        self._leaving = True
+        if self._session and self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
+
+    def perform(self, act: Act) -> None:
+        match act:
+            case Piece(text=text):
+                self._print(self._rows.add(clean(text), _columns()))
+            case Said(text=text):
+                self._print(self._rows.end(clean(text), _columns()))
+                self._busy = ""
+            case Began(title=title) | Busy(label=title):
+                self._busy = title
+            case Done(title=title, mark=mark, more=more):
+                self.note([(Span(f"▸ {title}  "), *mark), *more])
+                self._busy = ""
+            case Shown(lines=lines):
+                self.note(list(lines))
+            case Ended(sums=sums):
+                self.note([*end_lines(act), line(sums, "dim")])
+                self._busy = ""
+        self._redraw()
+
+    def note(self, lines: list[Line]) -> None:
+        self._print(self._rows.end("", _columns()))
+        self._print(painted(lines, colour=self._colour))
+
+    def _open(self, chat: Chat) -> PromptSession[str]:
+        output = Vt100_Output.from_pty(sys.stdout)
+        # Asking the terminal where its cursor is takes a round trip, and some never answer.
+        output.enable_cpr = False
+        return PromptSession(
+            lambda: self._prompt(chat),
+            history=self._history,
+            completer=Completions(),
+            complete_while_typing=Condition(self._slashed),
+            key_bindings=bindings(chat),
+            multiline=True,
+            prompt_continuation="  ",
+            bottom_toolbar=lambda: chat.toolbar,
+            reserve_space_for_menu=4,
+            style=STYLE,
+            erase_when_done=True,
+            output=output,
+        )
+
+    def _slashed(self) -> bool:
+        return self._session is not None and self._session.default_buffer.text.startswith("/")
+
+    def _prompt(self, chat: Chat) -> StyleAndTextTuples:
+        """The row that still grows, what is going on, what is asked, and where to write."""
+        parts: StyleAndTextTuples = []
+        if self._rows.open:
+            parts.append(("", f"{self._rows.open}\n"))
+        if chat.asked:
+            parts.append(("bold", f"{asking.prompt_of(chat.asked)}\n"))
+        elif chat.running:
+            frame = FRAMES[int(time.monotonic() * 5) % len(FRAMES)]
+            parts.append(("class:hint", f"{frame} {self._busy or chat.now.state}"[: _columns() - 1] + "\n"))
+        return [*parts, ("bold", PROMPT)]
+
+    def _print(self, text: str) -> None:
+        if not text:
+            return
+        self._printed += text
+        if self._printing is None:
+            self._printing = asyncio.get_running_loop().call_later(GATHER, self._flush)
+
+    def _flush(self) -> None:
+        self._printing = None
+        text, self._printed = self._printed, ""
+        if not text:
+            return
+        if self._session and self._session.app.is_running:
+            run_in_terminal(lambda: _write(text))
+        else:
+            _write(text)
+
+    def _redraw(self) -> None:
+        if self._session and self._session.app.is_running:
+            self._session.app.invalidate()
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns

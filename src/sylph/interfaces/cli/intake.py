@@ -1,0 +1,66 @@
+"""The task: from the command line's words, and from what comes on stdin."""
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Sequence
+
+from sylph.core.errors import UserError
+from sylph.interfaces.render import size
+
+MOST = 1_000_000
+PATIENCE = 1.0
+
+
+def task_of(words: Sequence[str]) -> str:
+    """The whole task; empty where there is none. Raises UserError for input that no model could read."""
+    text = " ".join(words).strip().encode("utf-8", "replace").decode()
+    told = read_stdin() if piped() else ""
+    if text and told:
+        return f"{text}\n\n<stdin>\n{told}\n</stdin>"
+    return text or told
+
+
+def piped() -> bool:
+    """Whether somebody sends us something: a pipe or a file. A terminal or /dev/null does not."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
+
+
+def read_stdin() -> str:
+    pieces: list[bytes] = []
+    while sum(map(len, pieces)) <= MOST:
+        _explain_waiting(first=not pieces)
+        piece = os.read(0, 65_536)
+        if not piece:
+            return decode(b"".join(pieces))
+        pieces.append(piece)
+    raise UserError(
+        f"There is more than {size(MOST)} on stdin.",
+        next=["Put it into a file and name that file in the task: Sylph reads what it needs of it."],
+    )
+
+
+def _explain_waiting(*, first: bool) -> None:
+    if first and not select.select([0], [], [], PATIENCE)[0] and sys.stderr.isatty():
+        sys.stderr.write("sylph: waiting for stdin (end it with Ctrl-D, or start with `< /dev/null`)\n")
+
+
+def decode(raw: bytes) -> str:
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise _binary() from error
+    if "\0" in text:
+        raise _binary()
+    return text.strip()
+
+
+def _binary() -> UserError:
+    return UserError(
+        "What came on stdin is not text.", next=["Convert it to UTF-8 text, or name the file in the task."]
+    )

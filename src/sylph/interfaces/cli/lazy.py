@@ -1,0 +1,61 @@
+"""The commands by name; a command's module is imported only when it runs."""
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from sylph.core.errors import UserError
+from sylph.core.similar import guess
+
+
+class Entry(NamedTuple):
+    module: str
+    help: str
+    hidden: bool = False
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": Entry("run", "Do a task and print the answer."),
+    "chat": Entry("chat", "Talk with Sylph in the terminal."),
+    "start": Entry("start", "What `sylph` alone does.", hidden=True),
+    "resume": Entry("resume", "Go on with a session: finish its interrupted turn, or open the chat."),
+    "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
+    "task": Entry("tasks", "List, show and replay the turns that were run."),
+    "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
+    "models": Entry("models", "The models that can be used."),
+    "config": Entry("settings", "Show and change the configuration."),
+    "doctor": Entry("doctor", "Check that everything Sylph needs is there and in order."),
+    "verify": Entry("verify", "Prove that no session's log was changed."),
+    "tour": Entry("tour", "A guided tour with a scripted model: no key needed."),
+    "completion": Entry("completion", "Completion of commands and ids for your shell."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return [name for name, entry in COMMANDS.items() if not entry.hidden]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        entry = COMMANDS.get(cmd_name)
+        return import_module(f"sylph.interfaces.cli.{entry.module}").command if entry else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items() if not entry.hidden])
+
+
+class Group(click.Group):
+    """A group that answers a mistyped command with the nearest one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            raise UserError(
+                f"There is no command {ctx.command_path} {args[0]!r}.{guess(args[0], self.commands)}",
+                next=[f"{ctx.command_path} --help"],
+            )
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,86 @@
+"""The command line: which words are a command and which are a task, and how every error is shown."""
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import click
+import msgspec
+from click.shell_completion import shell_complete
+
+from sylph import __version__
+from sylph.core.errors import SylphError, Trouble, UserError
+from sylph.interfaces.cli import codes
+from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.lazy import COMMANDS, LazyGroup
+from sylph.interfaces.cli.paint import painted
+from sylph.interfaces.cli.words import arrange
+from sylph.interfaces.render import trouble_lines
+
+COMPLETE = "_SYLPH_COMPLETE"
+EPILOG = "A first word that is no command begins a task: sylph explain this project"
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="sylph %(version)s")
+def sylph() -> None:
+    """Give Sylph work in plain words; it does the work here, with the model you choose, and keeps a log of it all.
+
+    \b
+      sylph "TASK"            do a task and print the answer
+      sylph                   open the chat
+      cat log | sylph "why?"  a task about what comes on stdin
+    """
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command line and returns its exit code. Nothing a user can cause ends in a traceback."""
+    _tame_streams()
+    try:
+        code = _invoke(argv)
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        return fail(_usage(error), argv)
+    except SylphError as error:
+        return fail(error.trouble, argv)
+    except BrokenPipeError:
+        # The reader is gone; without this, Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return codes.CLOSED.number
+    except (KeyboardInterrupt, click.Abort):
+        return codes.INTERRUPTED.number
+    return code
+
+
+def _invoke(argv: Sequence[str]) -> int:
+    if completing := os.environ.get(COMPLETE):
+        return shell_complete(sylph, {"obj": Door()}, "sylph", COMPLETE, completing)
+    words = arrange(argv, set(COMMANDS))
+    with sylph.make_context("sylph", words, obj=Door()) as context:
+        return sylph.invoke(context) or 0
+
+
+def fail(trouble: Trouble, argv: Sequence[str]) -> int:
+    """Shows an error in its one shape, and gives its exit code."""
+    if "--json" in argv:
+        sys.stdout.write(msgspec.json.encode({"error": trouble}).decode() + "\n")
+    else:
+        colour = sys.stderr.isatty() and Door().place.terminal.colour
+        sys.stderr.write(painted(trouble_lines(trouble), colour=colour))
+    return codes.of_trouble(trouble)
+
+
+def _usage(error: click.ClickException) -> Trouble:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path.removesuffix(" start") if context else "sylph"
+    return UserError(error.format_message(), next=[f"{path} --help"]).trouble
+
+
+def _tame_streams() -> None:
+    """What a terminal cannot show becomes `?`; it never ends the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,61 @@
+"""Which session? Named by the user, or picked from a list where there is a terminal to show one."""
+
+import click
+
+from sylph.core.clock import SystemClock
+from sylph.core.errors import UserError
+from sylph.engine.runtime import Runtime
+from sylph.engine.summary import Summary
+from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.keyboard import END, Keyboard
+from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.render import ago, flat
+
+SHOWN = 15
+
+
+async def session_named(runtime: Runtime, name: str, usage: str, *, deleted: bool = False) -> Summary:
+    """The session called `name`. Without a name the person picks one; without a person that is an error."""
+    if name:
+        return await runtime.find(name)
+    keyboard = Keyboard.find()
+    if keyboard is None:
+        raise UserError(
+            "Which session? An id (or the start of one) is missing.",
+            next=[f"{usage} last", f"{usage} ID", "sylph session list"],
+        )
+    return await pick(await runtime.sessions(deleted=deleted), keyboard)
+
+
+async def pick(found: list[Summary], keyboard: Keyboard) -> Summary:
+    """A numbered list; a number takes one, other text narrows the list."""
+    if not found:
+        raise UserError("There is no session yet.", next=['sylph "a task"', "sylph chat"])
+    kept = found
+    while True:
+        click.echo("\n".join(rows(kept[:SHOWN])), err=True)
+        click.echo("number, text to filter, or Enter to leave: ", err=True, nl=False)
+        text = (await keyboard.line()).strip()
+        if text in ("", END):
+            raise KeyboardInterrupt
+        if text.isdigit() and 1 <= int(text) <= len(kept[:SHOWN]):
+            return kept[int(text) - 1]
+        kept = narrowed(found, text) or found
+
+
+def rows(found: list[Summary]) -> list[str]:
+    now = SystemClock().now()
+    return aligned([[str(at), one.id, flat(one.title, 50), ago(one.updated, now)] for at, one in enumerate(found, 1)])
+
+
+def narrowed(found: list[Summary], text: str) -> list[Summary]:
+    """Those with all words of `text` in their id, title or workspace."""
+    words = text.lower().split()
+    return [one for one in found if all(word in f"{one.id} {one.title} {one.workspace}".lower() for word in words)]
+
+
+def session_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids that a shell can complete."""
+    found = (ctx.find_object(Door) or Door()).run(lambda app: app.runtime.sessions())
+    names = ["last", *(summary.id for summary in found)]
+    return [name for name in names if name.startswith(incomplete)]

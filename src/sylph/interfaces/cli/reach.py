@@ -1,0 +1,43 @@
+"""Which model services answer, asked all at once and not for long."""
+
+import asyncio
+from dataclasses import dataclass
+
+from sylph.app import App
+from sylph.core.errors import ProviderError, Trouble
+from sylph.core.provider import ModelInfo
+from sylph.providers import discover
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.openai_chat import OpenAIChat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """One service: its models, or why it does not tell them."""
+
+    name: str
+    url: str
+    configured: bool
+    models: tuple[ModelInfo, ...] = ()
+    trouble: Trouble | None = None
+
+
+async def reach(app: App, *, seconds: float) -> list[Reached]:
+    """Every configured service, and those on this machine that answer."""
+    configured = {endpoint.name for endpoint in discover.configured(app.sources)}
+    asked = await asyncio.gather(*(_ask(app, each, each.name in configured, seconds) for each in app.endpoints))
+    return [one for one in asked if one.configured or one.models]
+
+
+async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -> Reached:  # noqa: FBT001
+    found: tuple[ModelInfo, ...] = ()
+    trouble = None
+    try:
+        async with asyncio.timeout(seconds if configured else discover.PROBE_SECONDS):
+            found = await OpenAIChat(endpoint, app.client).models()
+    except ProviderError as error:
+        trouble = error.trouble
+    except TimeoutError:
+        trouble = Trouble("timeout", f"no answer within {seconds:.0f} s")
+    known = found or tuple(endpoint.models.values())
+    return Reached(name=endpoint.name, url=endpoint.base_url, configured=configured, models=known, trouble=trouble)

@@ -1,0 +1,53 @@
+"""`sylph "task"`: one turn from the command line, its answer on stdout."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sylph.app import App
+from sylph.core.commands import Send
+from sylph.core.errors import UserError
+from sylph.engine.runtime import NewSession
+from sylph.engine.summary import Summary
+from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.intake import task_of
+from sylph.interfaces.cli.options import Options, work
+from sylph.interfaces.cli.runner import Runner
+
+
+@click.command()
+@click.argument("task", nargs=-1)
+@work
+@click.pass_obj
+def command(door: Door, task: tuple[str, ...], **told: Any) -> int:
+    """Do TASK and print the answer.
+
+    What comes on stdin is added to it. The answer goes to stdout, everything else to stderr.
+    """
+    text = task_of(task)
+    if not text:
+        raise UserError("There is no task.", next=['sylph "what is to be done"', "sylph chat"])
+    options = Options(**told)
+    return door.run(lambda app: perform(app, options, text))
+
+
+async def perform(app: App, options: Options, text: str) -> int:
+    """Sends the task and follows its turn to the end; the exit code tells how it went."""
+    runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
+    await runner.remind()
+    return await runner.turn(await session_for(app, options), Send(text=text))
+
+
+async def session_for(app: App, options: Options) -> Summary:
+    """The session that the options name, changed as they say; else a new one."""
+    if options.session:
+        summary = await app.runtime.find(options.session)
+        return await app.adapt(summary, model=options.model, mode=options.mode)
+    new = NewSession(
+        workspace=(options.cwd or Path()).resolve(),
+        model=await app.choose(options.model),
+        mode=options.mode or app.config.settings.mode,
+        dry_run=options.dry_run,
+    )
+    return Summary(id=await app.runtime.create(new), seq=1)

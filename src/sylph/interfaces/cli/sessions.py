@@ -1,0 +1,263 @@
+"""`sylph session …`: what was talked about, and what can be done with it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from sylph.app import App
+from sylph.core.clock import SystemClock
+from sylph.core.commands import Delete, Rename, Restore
+from sylph.core.errors import UserError
+from sylph.core.events import Event, line_of
+from sylph.core.facts import ToolFinished
+from sylph.core.text import count
+from sylph.engine.runtime import Runtime
+from sylph.engine.summary import Summary
+from sylph.interfaces.cli import resume
+from sylph.interfaces.cli.door import Door, put, put_json, write_new
+from sylph.interfaces.cli.lazy import Group
+from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.cli.paint import painted
+from sylph.interfaces.cli.picker import session_named, session_names
+from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.cli.tree import drawn
+from sylph.interfaces.render import ago, flat, money, spent
+from sylph.interfaces.transcript import event_rows, transcript
+
+PAGE = 1000
+one = click.argument("session", required=False, default="", shell_complete=session_names)
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Look at sessions and change them. SESSION is an id, the start of one, or `last`."""
+
+
+command.add_command(resume.command, "resume")
+
+
+@command.command("list")
+@click.option("--deleted", is_flag=True, help="Those in the trash instead.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most this many.")
+@json_option
+@click.pass_obj
+def list_(door: Door, *, deleted: bool, limit: int, as_json: bool) -> int:
+    """List sessions, the latest first."""
+    found = door.run(lambda app: app.runtime.sessions(deleted=deleted))
+    if as_json:
+        return put_json([facts_of(summary) for summary in found[:limit]])
+    if not found:
+        put("No sessions yet." if not deleted else "The trash is empty.")
+        return 0
+    put("\n".join(aligned([["ID", "TITLE", "STATE", "TURNS", "COST", "MODEL", "CHANGED"], *map(row, found[:limit])])))
+    if len(found) > limit:
+        put(f"… and {len(found) - limit} more (--limit)")
+    return 0
+
+
+@command.command()
+@one
+@click.option("--events", is_flag=True, help="Every event, as a table.")
+@click.option("--full", is_flag=True, help="Whole outputs instead of their first lines.")
+@json_option
+@click.pass_obj
+def show(door: Door, session: str, *, events: bool, full: bool, as_json: bool) -> int:
+    """Show a session: what was said and done, and what it cost."""
+
+    async def work(app: App) -> int:
+        summary = await session_named(app.runtime, session, "sylph session show")
+        read = await all_events(app.runtime, summary.id)
+        if as_json and events:
+            sys.stdout.writelines(line_of(event).decode() + "\n" for event in read)
+        elif as_json:
+            put_json(facts_of(summary))
+        elif events:
+            put("\n".join(aligned([["SEQ", "TIME", "TURN", "TYPE", "ACTOR", "DATA"], *event_rows(read)])))
+        else:
+            wholes = await whole_outputs(app.runtime, summary.id, read) if full else None
+            put("\n".join(heading(summary)))
+            colour = sys.stdout.isatty() and app.config.terminal.colour
+            put(painted(transcript(read, wholes), colour=colour).rstrip("\n"))
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@click.argument("session", shell_complete=session_names)
+@click.argument("title", nargs=-1, required=True)
+@click.pass_obj
+def rename(door: Door, session: str, title: tuple[str, ...]) -> int:
+    """Give a session another title."""
+
+    async def work(app: App) -> int:
+        summary = await app.runtime.find(session)
+        await app.runtime.send(summary.id, Rename(title=flat(" ".join(title), 200)))
+        put(f"{summary.id}  {flat(' '.join(title), 200)}")
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@one
+@click.option("--forever", is_flag=True, help="Remove it for good instead of putting it into the trash.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(door: Door, session: str, *, forever: bool, yes: bool) -> int:
+    """Put a session into the trash; `session restore` brings it back."""
+
+    async def work(app: App) -> int:
+        summary = await session_named(app.runtime, session, "sylph session delete")
+        if not forever:
+            await app.runtime.send(summary.id, Delete())
+            put(f"{summary.id} is in the trash. Bring it back: sylph session restore {summary.id}")
+            return 0
+        if not yes and not confirmed(f"Remove {summary.id} ({flat(summary.title)}) for good?"):
+            raise UserError("Nothing was removed.", kind="refused", next=["--yes does not ask"])
+        await app.runtime.purge(summary.id)
+        put(f"{summary.id} is gone.")
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@one
+@click.pass_obj
+def restore(door: Door, session: str) -> int:
+    """Bring a session back from the trash."""
+
+    async def work(app: App) -> int:
+        summary = await session_named(app.runtime, session, "sylph session restore", deleted=True)
+        await app.runtime.send(summary.id, Restore())
+        put(f"{summary.id} is back.")
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@one
+@click.option("--at", type=click.IntRange(1), default=None, metavar="SEQ", help="Up to this event; else all of it.")
+@click.pass_obj
+def fork(door: Door, session: str, at: int | None) -> int:
+    """Copy a session, up to an event, into a new one. Prints the new id."""
+
+    async def work(app: App) -> int:
+        summary = await session_named(app.runtime, session, "sylph session fork")
+        put(await app.runtime.fork(summary.id, at=at))
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@one
+@json_option
+@click.pass_obj
+def tree(door: Door, session: str, *, as_json: bool) -> int:
+    """Draw which session was forked from which."""
+
+    async def work(app: App) -> int:
+        found = await app.runtime.sessions()
+        if session:
+            root = (await app.runtime.find(session)).root
+            found = [each for each in found if each.root == root]
+        if as_json:
+            return put_json([{key: value for key, value in facts_of(each).items() if key in TREE} for each in found])
+        put("\n".join(drawn(found)) or "No sessions yet.")
+        return 0
+
+    return door.run(work)
+
+
+@command.command()
+@one
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
+@click.pass_obj
+def export(door: Door, session: str, output: Path | None) -> int:
+    """Write a session as NDJSON: whole, with its hashes, ready for `session import`."""
+
+    async def work(app: App) -> int:
+        summary = await session_named(app.runtime, session, "sylph session export")
+        rows = [row async for row in app.runtime.export(summary.id)]
+        if output is None:
+            sys.stdout.buffer.writelines(rows)
+            sys.stdout.buffer.flush()
+            return 0
+        write_new(output, rows)
+        put(f"{output}: {count(summary.seq, 'event')}")
+        return 0
+
+    return door.run(work)
+
+
+@command.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--new-id", is_flag=True, help="As a session of its own, under a new id.")
+@click.pass_obj
+def import_(door: Door, file: Any, *, new_id: bool) -> int:
+    """Bring in an exported session; `-` reads stdin. Prints its id."""
+
+    async def work(app: App) -> int:
+        done = await app.runtime.import_(file, new_id=new_id)
+        put(done.session)
+        sys.stderr.write("It was here already.\n" if done.known else f"{count(done.events, 'event')} brought in.\n")
+        return 0
+
+    return door.run(work)
+
+
+TREE = frozenset({"id", "title", "parent", "forked_at", "turns", "updated"})
+SHOWN = (
+    *("id", "title", "workspace", "model", "mode", "state", "created", "updated", "seq", "turns", "open_turn"),
+    *("asked", "queue", "usage", "cost", "context_tokens", "window", "parent", "forked_at", "deleted", "plan", "pid"),
+)
+
+
+def facts_of(summary: Summary) -> dict[str, Any]:
+    """A session as `--json` shows it. These names are kept; others of the fold may change."""
+    return {name: msgspec.to_builtins(getattr(summary, name)) for name in SHOWN}
+
+
+def row(summary: Summary) -> list[str]:
+    state = "interrupted" if summary.open_turn and not summary.pid else summary.state
+    changed = ago(summary.updated, SystemClock().now())
+    return [
+        summary.id,
+        flat(summary.title, 44) or "-",
+        state,
+        str(summary.turns),
+        money(summary.cost) or "-",
+        flat(summary.model, 30),
+        changed,
+    ]
+
+
+def heading(summary: Summary) -> list[str]:
+    sums = spent(summary.usage, summary.cost) or "no tokens"
+    return [
+        f"{summary.id}  {flat(summary.title)}",
+        f"{summary.workspace}  {summary.model}  mode {summary.mode}  {summary.state}",
+        f"{count(summary.turns, 'turn')}, {count(summary.seq, 'event')}, {sums}",
+    ]
+
+
+async def all_events(runtime: Runtime, session: str) -> list[Event]:
+    events: list[Event] = []
+    while page := await runtime.read(session, after=events[-1].seq if events else 0, limit=PAGE):
+        events += page
+    return events
+
+
+async def whole_outputs(runtime: Runtime, session: str, events: list[Event]) -> dict[str, str]:
+    calls = [event.body.call for event in events if isinstance(event.body, ToolFinished) and event.body.whole]
+    return {call: await runtime.whole(session, call) or "" for call in calls}
+
+
+def confirmed(question: str) -> bool:
+    return sys.stdin.isatty() and click.confirm(question, err=True)

@@ -1,0 +1,143 @@
+"""`sylph config`: what is configured, where it comes from, and how to change it."""
+
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from sylph.config import Config, Settings
+from sylph.config.keys import effective, shown, type_at
+from sylph.core.errors import UserError
+from sylph.interfaces.cli.door import Door, put, put_json
+from sylph.interfaces.cli.lazy import Group
+from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.cli.table import aligned
+
+EMPTY = "# Sylph's configuration; `sylph config schema` and the handbook name every key.\n"
+key_argument = click.argument("key")
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@json_option
+@click.pass_obj
+@click.pass_context
+def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
+    """Show the configuration, and where each value comes from. Secrets are masked."""
+    if context.invoked_subcommand:
+        return None
+    config = door.config
+    values = effective(config.settings)
+    if as_json:
+        return put_json({key: _told(config, key, value) for key, value in values.items()})
+    rows = [[key, shown(key, value) or "-", _origin(config, key)] for key, value in values.items()]
+    put("\n".join(aligned([["KEY", "VALUE", "FROM"], *rows])))
+    return 0
+
+
+def _told(config: Config, key: str, value: object) -> dict[str, object]:
+    told = shown(key, value) if key.endswith("api_key") else value
+    return {"value": told, "from": _origin(config, key)}
+
+
+def _origin(config: Config, key: str) -> str:
+    return config.origins.get(key, "default")
+
+
+@command.command()
+@click.pass_obj
+def path(door: Door) -> int:
+    """Print where the config file is."""
+    put(str(door.place.file))
+    return 0
+
+
+@command.command()
+@key_argument
+@json_option
+@click.pass_obj
+def get(door: Door, key: str, *, as_json: bool) -> int:
+    """Print one value as it is in effect. Secrets are masked."""
+    values = effective(door.config.settings)
+    if key not in values:
+        type_at(key)
+        inner = {name: value for name, value in values.items() if name.startswith(f"{key}.")}
+        if not inner:
+            raise UserError(f"{key!r} is not set.", kind="not_found", next=["sylph config"])
+        return put_json({name: shown(name, value) for name, value in inner.items()})
+    value = values[key]
+    if as_json:
+        return put_json(_told(door.config, key, value))
+    put(value if isinstance(value, str) and not key.endswith("api_key") else shown(key, value))
+    return 0
+
+
+@command.command("set")
+@key_argument
+@click.argument("value")
+@click.pass_obj
+def set_(door: Door, key: str, value: str) -> int:
+    """Set KEY in the config file. It is checked first; comments stay."""
+    from sylph.interfaces.settings import change
+
+    return _rewrite(door, lambda text: change(text, key, value), f"{key} is set")
+
+
+@command.command()
+@key_argument
+@click.pass_obj
+def unset(door: Door, key: str) -> int:
+    """Remove KEY from the config file."""
+    from sylph.interfaces.settings import remove
+
+    return _rewrite(door, lambda text: remove(text, key), f"{key} is not set any more")
+
+
+@command.command()
+@click.pass_obj
+def edit(door: Door) -> int:
+    """Open the config file in your editor; what comes back is checked before it is kept."""
+    editor = door.place.terminal.editor or "vi"
+    return _rewrite(door, lambda text: _edited(text or EMPTY, editor), "kept")
+
+
+@command.command()
+def schema() -> int:
+    """Print the JSON Schema of the config file."""
+    return put_json(msgspec.json.schema(Settings))
+
+
+def _rewrite(door: Door, change: Callable[[str], str], done: str) -> int:
+    from sylph.interfaces.settings import write
+
+    file = door.place.file
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    write(file, change(text))
+    put(f"{file}: {done}.")
+    return 0
+
+
+def _edited(text: str, editor: str) -> str:
+    """The text as the editor leaves it. It is checked here; what was written is not thrown away if it is wrong."""
+    from sylph.interfaces.settings import checked
+
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    draft = Path(file.name)
+    try:
+        code = subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode
+    except OSError as error:
+        raise UserError(
+            f"The editor {editor!r} cannot be started.", next=["set EDITOR", "sylph config path"]
+        ) from error
+    if code:
+        raise UserError(f"The editor ended with {code}; nothing was changed.", kind="failed")
+    try:
+        kept = checked(draft.read_text(encoding="utf-8"))
+    except UserError as error:
+        raise UserError(str(error), kind="config", next=[f"your text is in {draft}", "sylph config edit"]) from error
+    draft.unlink()
+    return kept

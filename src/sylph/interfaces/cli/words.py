@@ -1,0 +1,44 @@
+"""Is it a command or a task? Decided from the words alone, before anything is parsed."""
+
+from collections.abc import Sequence, Set
+
+from sylph.core.errors import UserError
+from sylph.core.similar import nearest
+
+# Options that take the next word as their value.
+VALUED = frozenset({"-m", "--model", "--mode", "-C", "--cwd", "-s", "--session"})
+ABOUT = frozenset({"-h", "--help", "--version"})
+# How much a lone word must look like a command to be taken for a mistyped one.
+ALIKE = 0.75
+
+
+def arrange(argv: Sequence[str], commands: Set[str]) -> list[str]:
+    """The words with a command in front: `-m x chat` → `chat -m x`, `fix it` → `run fix it`, nothing → `start`."""
+    options, rest = _leading(argv)
+    if not rest:
+        return list(argv) if ABOUT & set(argv) else ["start", *argv]
+    if rest[0] in commands:
+        return [rest[0], *rest[1:], *options] if options else list(rest)
+    if rest[0] == "--":
+        return ["run", *options, *rest]
+    _refuse_typo(rest, commands)
+    return ["run", *argv]
+
+
+def _leading(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options before the first word that is none, and everything from there on."""
+    at = 0
+    while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-", "--"):
+        at += 2 if argv[at] in VALUED else 1
+    return list(argv[:at]), list(argv[at:])
+
+
+def _refuse_typo(rest: Sequence[str], commands: Set[str]) -> None:
+    word = rest[0]
+    words = [other for other in rest if not other.startswith("-")]
+    meant = nearest(word, commands, cutoff=ALIKE)
+    if meant and len(words) <= 2 and " " not in word:
+        raise UserError(
+            f"There is no command {word!r}. Did you mean {meant!r}?",
+            next=[" ".join(["sylph", meant, *rest[1:]]), f'sylph run "{" ".join(words)}"  if that is the task'],
+        )

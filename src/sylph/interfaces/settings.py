@@ -1,0 +1,78 @@
+"""Changing the config file: checked before it is written, comments kept, all or nothing."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from sylph.config.keys import choices_of, faults, is_table, split, type_at
+from sylph.core.errors import UserError
+
+
+def change(text: str, key: str, value: str) -> str:
+    """The file's text with another value at `key`. Raises UserError where the key or the value is wrong."""
+    kind = type_at(key)
+    if is_table(kind):
+        raise UserError(f"{key!r} is a table: set one of its keys.", kind="config", next=["sylph config"])
+    document = _parsed(text)
+    *parents, last = split(key)
+    table: Any = document
+    for name in parents:
+        table = table.setdefault(name, tomlkit.table(is_super_table=False))
+    table[last] = _typed(key, value, kind)
+    return checked(tomlkit.dumps(document))
+
+
+def remove(text: str, key: str) -> str:
+    """The file's text without `key`. Raises UserError where it is not set."""
+    document = _parsed(text)
+    *parents, last = split(key)
+    table: Any = document
+    for name in parents:
+        table = table.get(name, {})
+    if last not in table:
+        raise UserError(f"{key!r} is not set in the file.", kind="config", next=["sylph config"])
+    del table[last]
+    return checked(tomlkit.dumps(document))
+
+
+def checked(text: str) -> str:
+    """The same text, if it is a config file that Sylph can use."""
+    for fault in faults(_parsed(text).unwrap()):
+        raise UserError(f"{fault.key}: {fault.message}", kind="config", next=["sylph config schema"])
+    return text
+
+
+def write(file: Path, text: str) -> None:
+    """The whole file or nothing of it; readable by its owner only, for it may hold keys."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=file.parent, prefix=file.name, delete=False, encoding="utf-8"
+        ) as fresh:
+            fresh.write(text)
+            fresh.flush()
+            os.fsync(fresh.fileno())
+        Path(fresh.name).replace(file)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.", kind="config") from error
+
+
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise UserError(f"That is not valid TOML: {error}", kind="config", next=["sylph config edit"]) from error
+
+
+def _typed(key: str, value: str, kind: Any) -> object:
+    """The value in the type that the key has, from the words of a command line."""
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        said = f"must be one of {', '.join(choices)}" if (choices := choices_of(kind)) else str(error).replace("`", "")
+        raise UserError(f"{key}: {said} (it is {value!r})", kind="config", next=["sylph config schema"]) from error

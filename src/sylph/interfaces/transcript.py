@@ -1,0 +1,94 @@
+"""A session as a person reads it afterwards: turns, what was said, what was done, what it cost. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from sylph.core import facts
+from sylph.core.events import Carried, Event, data_of
+from sylph.core.text import count
+from sylph.interfaces.narrate import Done, Ended, Narrator, Shown, end_lines
+from sylph.interfaces.render import Line, Span, clean, flat, line
+
+# How much of an output is shown where the whole is not asked for.
+BRIEF = 6
+
+
+class Transcript:
+    """Tells a session event by event. Outputs are cut, unless `wholes` has them by the id of their call."""
+
+    def __init__(self, wholes: Mapping[str, str] | None = None) -> None:
+        self._narrator = Narrator()
+        self._wholes = wholes
+
+    def see(self, event: Event) -> Iterator[Line]:
+        yield from _before(event, self._narrator)
+        for act in self._narrator.see(event):
+            match act:
+                case Done(title=title, mark=mark, more=more):
+                    yield (Span(f"▸ {title}  "), *mark)
+                    yield from more
+                    yield from _output(event, self._wholes)
+                case Shown(lines=lines):
+                    yield from lines
+                case Ended(outcome=outcome, sums=sums):
+                    yield from end_lines(act)
+                    yield line(f"{outcome} · {sums}", "dim")
+                case _:
+                    pass
+
+
+def transcript(events: Iterable[Event], wholes: Mapping[str, str] | None = None) -> Iterator[Line]:
+    """The whole conversation."""
+    told = Transcript(wholes)
+    return (row for event in events for row in told.see(event))
+
+
+def _before(event: Event, narrator: Narrator) -> Iterator[Line]:
+    match event.body:
+        case facts.TurnStarted(input=input, retry_of=retry_of):
+            again = f" (instead of {retry_of})" if retry_of else ""
+            yield line("")
+            yield (Span(f"── {event.turn}{again} ", "bold"), Span(when(event.ts), "dim"))
+            yield from quoted(narrator.inputs.get(input, ""))
+        case facts.InputDelivered(id=id):
+            yield from quoted(narrator.inputs.get(id, ""))
+        case facts.ModelResponded(role="main", text=text) if text.strip():
+            yield from (line(row) for row in clean(text).strip().splitlines())
+        case facts.Asked(question=question):
+            yield line(f"? {flat(question, 200)}", "bold")
+        case facts.Answered(answer=answer, reason=reason, by=by):
+            why = f": {flat(reason)}" if reason else ""
+            yield line(f"  {flat(answer, 200)}{why} ({by or 'user'})")
+        case facts.SessionForked(parent=parent, at=at):
+            yield line(f"forked from {parent} at {at}", "dim")
+        case Carried(type=type, why=why):
+            yield line(f"[{flat(type)}: {flat(why)}]", "warn")
+        case _:
+            pass
+
+
+def quoted(text: str) -> Iterator[Line]:
+    """What the person said."""
+    return ((Span("> ", "bold"), Span(row)) for row in clean(text).splitlines())
+
+
+def _output(event: Event, wholes: Mapping[str, str] | None) -> Iterator[Line]:
+    body = event.body
+    if not isinstance(body, facts.ToolFinished):
+        return
+    rows = clean(body.output if wholes is None else wholes.get(body.call, body.output)).splitlines()
+    shown = rows[:BRIEF] if wholes is None else rows
+    yield from (line(f"    {row}", "dim") for row in shown)
+    if len(rows) > len(shown):
+        yield line(f"    … {count(len(rows) - len(shown), 'line')} more (--full)", "dim")
+
+
+def event_rows(events: Iterable[Event]) -> Iterator[tuple[str, ...]]:
+    """The raw table of events."""
+    for event in events:
+        data = data_of(event.body).decode(errors="replace")
+        yield (str(event.seq), when(event.ts), event.turn, event.type, event.actor, flat(data, 80))
+
+
+def when(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
