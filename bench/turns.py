@@ -9,7 +9,7 @@ from bench.measure import PYTHON, ROOT, SYLPH, Row, Used, environment, home, rep
 
 ANSWER = [{"text": "The answer is forty-two, as everybody knows by now."}]
 FLOOR = str(ROOT / "bench" / "floor.py")
-TASK = [SYLPH, "--mode", "trust", "-m", "openai/m", "go and do it"]
+TASK = [SYLPH, "--mode", "trust", "-m", "openai/scripted", "go and do it"]
 
 
 def _shells(count: int) -> list[object]:
@@ -85,7 +85,7 @@ def _growth() -> tuple[float, float]:
         config.parent.mkdir(parents=True)
         config.write_text("[limits]\nrounds = 600\n")
         run(TASK, env=env, cwd=folder)
-        db = sqlite3.connect(Path(env["SYLPH_HOME"]) / "data" / "sylph.db")
+        db = sqlite3.connect(Path(env["SYLPH_HOME"]) / "data" / "events.db")
         times = [ts for (ts,) in db.execute("select ts from event where type = 'model.requested' order by seq")]
         db.close()
     gaps = [after - before for before, after in pairwise(times)]

@@ -61,7 +61,7 @@ class App:
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
         if wanted:
-            return await self._known(wanted)
+            return self._known(wanted)
         if self.config.settings.model:
             return self.config.settings.model
         found = await discover.find(self.sources, self.client)
@@ -69,28 +69,23 @@ class App:
             raise NoModel("There is no model to think with.", next=NO_MODEL)
         return f"{found[0].provider.name}/{found[0].model}"
 
-    async def _known(self, wanted: str) -> str:
-        """A model that its service knows, or one that the service cannot tell about."""
+    def _known(self, wanted: str) -> str:
+        """A model of a service that there is."""
         name, _, bare = wanted.partition("/")
         if name == tour.NAME and bare in tour.SCRIPTS:
             return wanted
         endpoint = next((each for each in self.endpoints if each.name == name), None)
         if endpoint is None or not bare:
             raise self._unknown(wanted, [each.name for each in self.endpoints])
-        if bare in endpoint.models:
-            return wanted
-        listed = [info.name for info in await discover.listed(endpoint, self.client, seconds=2.0)]
-        # What follows a colon is a variant, and services do not list all of them.
-        if listed and bare.partition(":")[0] not in {known.partition(":")[0] for known in listed}:
-            raise self._unknown(wanted, [f"{name}/{known}" for known in listed])
+        # Whether the service has it, the service will say: lists are often incomplete, and asking costs a round trip.
         return wanted
 
     def _unknown(self, wanted: str, known: Sequence[str]) -> NoModel:
-        near = choose.close(wanted if "/" in known[0] else wanted.partition("/")[0], known) if known else ()
-        meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        near = choose.close(wanted.partition("/")[0], known)
+        meant = f" Did you mean {' or '.join(repr(name + '/…') for name in near)}?" if near else ""
         return NoModel(
-            f"There is no model {wanted!r}.{meant}",
-            details={"model": wanted},
+            f"There is no provider for the model {wanted!r}.{meant}",
+            details={"model": wanted, "providers": " ".join(known)},
             next=["give it as provider/model", "sylph models"],
         )
 

@@ -2,6 +2,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -425,3 +426,11 @@ async def test_a_service_without_a_list_of_models_says_so(client: Client) -> Non
             await provider(f"http://127.0.0.1:{port}", client).models()
     assert caught.value.failure == "not_found"
     assert provider("http://x/v1", client).info("m") == ModelInfo(name="m")
+
+
+async def test_an_unknown_model_is_answered_with_the_names_that_come_close(client: Client) -> None:
+    missing = fail(404, "no such model")
+    async with ModelServer([missing], models=["qwen3-coder", "llama3"]) as server:
+        with pytest.raises(ProviderError) as caught:
+            await chunks(provider(server.url, client), replace(HELLO, model="qwen3-codr"))
+    assert "Did you mean test/qwen3-coder?" in caught.value.trouble.next[0]

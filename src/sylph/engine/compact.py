@@ -48,8 +48,8 @@ Summarise = Callable[[str, str], Awaitable[str]]
 """Instruction and text in, summary out."""
 
 
-def due(history: History, window: int | None, squeeze: Squeeze) -> bool:
-    return window is not None and history.tokens() > window * squeeze.at
+def due(history: History, window: int, squeeze: Squeeze) -> bool:
+    return history.tokens() > window * squeeze.at
 
 
 def choose(history: History, window: int, squeeze: Squeeze) -> Cut | None:

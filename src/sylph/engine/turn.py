@@ -99,7 +99,7 @@ async def settle_calls(floor: Floor, hands: Hands) -> None:
 
 async def think(floor: Floor, hands: Hands) -> Reply:
     """One question to the model; what is too much for its window is compacted and asked again, once."""
-    window = hands.gateway.info(floor.summary.model).window
+    window = hands.gateway.info(floor.summary.model).window or ASSUMED_WINDOW
     if compact.due(floor.history, window, hands.limits.squeeze):
         await squeeze(floor, hands, "the window fills up")
     for may_squeeze in (True, False):

@@ -1,5 +1,6 @@
 """The OpenAI Chat Completions dialect, as spoken by OpenAI, Ollama, llama.cpp, vLLM, LM Studio and many more."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -9,6 +10,7 @@ import msgspec
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
+from sylph.providers import choose
 from sylph.providers.chat_reply import is_json
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
@@ -18,6 +20,7 @@ from sylph.providers.wire import Response
 
 # A stream that has said all should end now; this long we wait for it, to use its connection again.
 LINGER = 0.25
+MEANT_SECONDS = 2.0
 # What a server may refuse, and the words in its complaint that tell so.
 OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_tokens"}
 
@@ -152,7 +155,19 @@ class OpenAIChat:
         said = await response.read()
         if response.status in (400, 422) and self._learn(said, request):
             return await self._open(stack, request, self.body(request))
-        raise failure(endpoint, request.model, said, status=response.status, headers=response.headers)
+        error = failure(endpoint, request.model, said, status=response.status, headers=response.headers)
+        raise await self._meant(request.model, error) if error.failure == "not_found" else error
+
+    async def _meant(self, model: str, error: ProviderError) -> ProviderError:
+        """The same error, with the models whose names come close. None of them is ever taken instead."""
+        try:
+            async with asyncio.timeout(MEANT_SECONDS):
+                known = [info.name for info in await self.models()]
+        except (ProviderError, TimeoutError):
+            return error
+        near = choose.close(model, known) or known[:5]
+        hint = [f"Did you mean {' or '.join(f'{self.name}/{name}' for name in near)}?"] if near else []
+        return ProviderError("not_found", str(error), status=error.status, next=[*hint, *error.trouble.next])
 
     def _learn(self, said: bytes, request: Request) -> bool:
         """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""
