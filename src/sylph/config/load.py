@@ -34,8 +34,12 @@ class Terminal(Struct, frozen=True, kw_only=True):
 
     kind: str = ""
     colour: bool = True
-    shell: str = ""
     editor: str = ""
+
+    @property
+    def dumb(self) -> bool:
+        """Whether it can only write one line after the other."""
+        return self.kind in ("", "dumb")
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -129,6 +133,5 @@ def _terminal(environ: Mapping[str, str]) -> Terminal:
     return Terminal(
         kind=kind,
         colour=not environ.get("NO_COLOR") and kind != "dumb",
-        shell=environ.get("SHELL", ""),
         editor=environ.get("VISUAL") or environ.get("EDITOR") or "",
     )

@@ -55,13 +55,10 @@ async def ask(asked: Asked, called: ToolCalled | None, keyboard: Keyboard, scree
 
 
 async def _approval(asked: Asked, keyboard: Keyboard, screen: Screen) -> Answer:
-    screen.ask(f"  {prompt_of(asked)} ")
-    answer = None
-    while answer is None:
-        key = await keyboard.key()
-        if key in ("", END):
-            return refusal(asked)
-        answer = answer_of(asked, key)
+    key = await keyboard.key(lambda key: bool(answer_of(asked, key)), lambda: screen.ask(f"  {prompt_of(asked)} "))
+    answer = answer_of(asked, key)
+    if answer is None:
+        return refusal(asked)
     screen.note([line(WORDS[answer.answer])], always=True)
     if answer.answer != "no":
         return answer

@@ -1,7 +1,6 @@
 """`sylph chat`: a conversation in the terminal."""
 
 import asyncio
-import signal
 import sys
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,8 @@ from sylph.engine.summary import Summary
 from sylph.interfaces.cli import codes, slash
 from sylph.interfaces.cli.conversation import Chat, Front
 from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.follow import beside
+from sylph.interfaces.cli.interrupts import heard
 from sylph.interfaces.cli.lines import Lines
 from sylph.interfaces.cli.options import Options, work
 from sylph.interfaces.cli.runner import reminder
@@ -53,30 +54,28 @@ async def open_chat(app: App, options: Options, summary: Summary | None = None) 
 
 async def talk(chat: Chat, summary: Summary | None = None) -> int:
     """Talks until the person leaves; returns the exit code."""
-    ended: list[int] = []
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, lambda: (ended.append(codes.TERMINATED.number), chat.front.leave()))
-    async with chat:
-        if summary:
-            await chat.enter(summary)
-        async for text in chat.front.lines(chat):
-            try:
-                await hear(chat, text)
-            except SylphError as error:
-                chat.front.note(list(trouble_lines(error.trouble)))
-            except slash.Leave:
-                break
-        if ended:
-            await chat.stop()
-            await chat.rest()
-    loop.remove_signal_handler(signal.SIGTERM)
-    return ended[0] if ended else 0
+    caught: asyncio.Queue[int] = asyncio.Queue()
+    with heard(caught.put_nowait):
+        async with chat, beside(chat.signals(caught)):
+            if summary:
+                await chat.enter(summary)
+            async for text in chat.front.lines(chat):
+                try:
+                    await hear(chat, text)
+                except SylphError as error:
+                    chat.front.note(list(trouble_lines(error.trouble)))
+                except slash.Leave:
+                    break
+            if chat.terminated:
+                await chat.stop()
+                await chat.rest()
+    return codes.TERMINATED.number if chat.terminated else 0
 
 
 async def hear(chat: Chat, text: str) -> None:
     """A line from the person: a slash command, an answer, or something to say."""
-    if text.startswith("/"):
-        await slash.run(chat, text)
+    if text.lstrip().startswith("/"):
+        await slash.run(chat, text.strip())
     elif chat.asked:
         await chat.answer(chat.asked, text)
     elif text.strip():
@@ -86,8 +85,8 @@ async def hear(chat: Chat, text: str) -> None:
 def front_for(app: App, *, quiet: bool = False) -> Front:
     """A full terminal gets the editor, anything else plain lines."""
     terminal = app.config.terminal
-    if sys.stdin.isatty() and sys.stdout.isatty() and terminal.kind not in ("", "dumb"):
+    if sys.stdin.isatty() and sys.stdout.isatty() and not terminal.dumb:
         from sylph.interfaces.cli.editor import Editor
 
         return Editor(app.config.home / "history", colour=terminal.colour)
-    return Lines(Screen(sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet))
+    return Lines(Screen(sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet, dumb=terminal.dumb))

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from sylph.core.errors import Trouble
+from sylph.core.errors import Conflict, StoreError, SylphError, Trouble
 from sylph.core.facts import Outcome, TurnEnded
 
 
@@ -65,11 +65,19 @@ BY_OUTCOME: Final[dict[Outcome, Code]] = {
 }
 
 
+def of_error(error: SylphError) -> int:
+    """What went wrong with the store has many kinds and one code."""
+    if isinstance(error, StoreError) and not isinstance(error, Conflict):
+        return STORE.number
+    return of_trouble(error.trouble)
+
+
 def of_trouble(trouble: Trouble) -> int:
     return BY_KIND.get(trouble.kind, FAILED).number
 
 
 def of_turn(ended: TurnEnded) -> int:
     if ended.outcome == "failed" and ended.trouble:
-        return of_trouble(ended.trouble)
+        # A turn looks for one thing only: its model.
+        return NO_MODEL.number if ended.trouble.kind == "not_found" else of_trouble(ended.trouble)
     return BY_OUTCOME[ended.outcome].number

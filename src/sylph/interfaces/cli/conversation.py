@@ -1,6 +1,7 @@
 """One conversation: what is said becomes commands, what happens is shown, and it knows where it stands."""
 
 import asyncio
+import signal
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, suppress
@@ -47,6 +48,7 @@ class Chat:
     def __init__(self, app: App, front: Front, options: Options) -> None:
         self.app, self.front, self.options = app, front, options
         self.now = Summary()
+        self.terminated = False
         self._narrator = Narrator()
         self._watching = AsyncExitStack()
         self._quiet = asyncio.Event()
@@ -60,7 +62,7 @@ class Chat:
 
     @property
     def running(self) -> bool:
-        return self.now.state != "idle"
+        return bool(self.now.open_turn or self.now.queue) or self.now.state == "compacting"
 
     @property
     def asked(self) -> Asked | None:
@@ -125,6 +127,15 @@ class Chat:
         else:
             self.front.note([line("Ctrl-C once more leaves; so does Ctrl-D.", "dim")])
 
+    async def signals(self, caught: "asyncio.Queue[int]") -> None:
+        """Ctrl-C where no editor takes the key, and SIGTERM."""
+        while True:
+            if await caught.get() == signal.SIGINT:
+                await self.interrupt()
+            else:
+                self.terminated = True
+                self.front.leave()
+
     def _insists(self) -> bool:
         before, self._warned = self._warned, time.monotonic()
         return self._warned - before < TWICE
@@ -157,16 +168,14 @@ class Chat:
                 self._quiet.set()
             case _:
                 pass
-        if not self.running and not self.now.queue:
+        if not self.running:
             self._quiet.set()
 
     @property
-    def toolbar(self) -> str:
-        """Where we are, on one line."""
+    def place(self) -> str:
+        """Where we are, in a few words."""
         now = self.now
-        model = now.model or self.options.model or self.app.config.settings.model or "best model found"
+        model = now.model or self.options.model
         mode = now.mode if now.id else self.options.mode or self.app.config.settings.mode
-        share = f"{now.context_tokens * 100 // now.window} % of the window" if now.window and now.context_tokens else ""
-        waits = f"{len(now.queue)} queued" if now.queue else ""
-        title = flat(now.title, 40) if now.id else "new session"
-        return " · ".join(filter(None, [title, flat(model), mode, share, money(now.cost), waits, "/help"]))
+        share = f"{now.context_tokens * 100 // now.window} %" if now.window and now.context_tokens else ""
+        return " · ".join(filter(None, [flat(model, 40), mode, share, money(now.cost or None)]))

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory
@@ -22,10 +21,10 @@ from sylph.interfaces.cli.paint import painted
 from sylph.interfaces.cli.screen import FRAMES
 from sylph.interfaces.cli.wrap import Rows
 from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Piece, Said, Shown, end_lines
-from sylph.interfaces.render import Line, Span, clean, line
+from sylph.interfaces.render import Line, Span, line
 
 PROMPT = "> "
-STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "hint": "fg:ansibrightblack"})
+STYLE = Style.from_dict({"hint": "fg:ansibrightblack"})
 # Printing above the prompt takes the prompt away and draws it again, so pieces are gathered for a moment.
 GATHER = 0.03
 
@@ -68,9 +67,9 @@ class Editor:
     def perform(self, act: Act) -> None:
         match act:
             case Piece(text=text):
-                self._print(self._rows.add(clean(text), _columns()))
+                self._print(self._rows.add(text, _columns()))
             case Said(text=text):
-                self._print(self._rows.end(clean(text), _columns()))
+                self._print(self._rows.end(text, _columns()))
                 self._busy = ""
             case Began(title=title) | Busy(label=title):
                 self._busy = title
@@ -85,7 +84,7 @@ class Editor:
         self._redraw()
 
     def note(self, lines: list[Line]) -> None:
-        self._print(self._rows.end("", _columns()))
+        self._print(self._rows.cut())
         self._print(painted(lines, colour=self._colour))
 
     def _open(self, chat: Chat) -> PromptSession[str]:
@@ -100,7 +99,7 @@ class Editor:
             key_bindings=bindings(chat),
             multiline=True,
             prompt_continuation="  ",
-            bottom_toolbar=lambda: chat.toolbar,
+            rprompt=lambda: [("class:hint", chat.place)],
             reserve_space_for_menu=4,
             style=STYLE,
             erase_when_done=True,
@@ -134,19 +133,20 @@ class Editor:
         text, self._printed = self._printed, ""
         if not text:
             return
-        if self._session and self._session.app.is_running:
-            run_in_terminal(lambda: _write(text))
-        else:
-            _write(text)
+        if not (self._session and self._session.app.is_running):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        # Not `run_in_terminal`: that gives the keyboard back to the terminal for a moment, and keys get lost.
+        app = self._session.app
+        app.renderer.erase()
+        app.output.write_raw(text)
+        app.output.flush()
+        app.invalidate()
 
     def _redraw(self) -> None:
         if self._session and self._session.app.is_running:
             self._session.app.invalidate()
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _columns() -> int:

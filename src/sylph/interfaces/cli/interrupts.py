@@ -10,6 +10,19 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
+def heard(on_signal: Callable[[int], None]) -> Generator[None, None, None]:
+    """While inside, `on_signal` gets the number of every signal."""
+    loop = asyncio.get_running_loop()
+    for each in ENDING:
+        loop.add_signal_handler(each, on_signal, int(each))
+    try:
+        yield
+    finally:
+        for each in ENDING:
+            loop.remove_signal_handler(each)
+
+
+@contextmanager
 def interrupts(on_first: Callable[[int], None]) -> Generator[None, None, None]:
     """While inside, `on_first` gets the number of the first signal; a second one kills as if nobody listened."""
     loop = asyncio.get_running_loop()
@@ -20,13 +33,8 @@ def interrupts(on_first: Callable[[int], None]) -> Generator[None, None, None]:
             signal.signal(each, _second)
         on_first(number)
 
-    for each in ENDING:
-        loop.add_signal_handler(each, first, int(each))
-    try:
+    with heard(first):
         yield
-    finally:
-        for each in ENDING:
-            loop.remove_signal_handler(each)
 
 
 def _second(number: int, _: object) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 END = "\x04"
@@ -29,11 +29,15 @@ class Keyboard:
         except OSError:
             return None
 
-    async def key(self) -> str:
-        """One key, at once. What was typed before the question does not count."""
+    async def key(self, wanted: Callable[[str], bool], invite: Callable[[], None]) -> str:
+        """The first key that is wanted; END if none comes. What was typed before `invite` does not count."""
         with self._raw():
             termios.tcflush(self._fd, termios.TCIFLUSH)
-            return await self._read()
+            invite()
+            while (key := await self._read()) not in ("", END):
+                if wanted(key):
+                    return key
+        return END
 
     async def line(self) -> str:
         """One line without its newline; END where the person closed the input."""

@@ -10,8 +10,8 @@ from contextlib import suppress
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.screen import Screen
-from sylph.interfaces.narrate import Act
-from sylph.interfaces.render import Line
+from sylph.interfaces.narrate import Act, Ended
+from sylph.interfaces.render import Line, line
 
 PROMPT = "> "
 END = None
@@ -27,6 +27,9 @@ class Lines:
 
     def perform(self, act: Act) -> None:
         self._screen.perform(act)
+        if isinstance(act, Ended):
+            self._screen.note([line(act.sums, "dim")])
+            self._invite()
 
     def note(self, lines: list[Line]) -> None:
         self._screen.note(lines, always=True)
@@ -43,9 +46,13 @@ class Lines:
                         await chat.rest()
 
     async def _next(self, chat: Chat) -> str | None:
-        if self.person and not chat.running:
-            self._screen.ask(PROMPT)
+        if not chat.running:
+            self._invite()
         return await self._typed.get()
+
+    def _invite(self) -> None:
+        if self.person:
+            self._screen.ask(PROMPT)
 
     async def _read(self) -> None:
         """Everything on stdin as lines. Never in a thread: one that waits for input could not be ended."""

@@ -10,7 +10,7 @@ import msgspec
 from click.shell_completion import shell_complete
 
 from sylph import __version__
-from sylph.core.errors import SylphError, Trouble, UserError
+from sylph.core.errors import SylphError, UserError
 from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.lazy import COMMANDS, LazyGroup
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         return fail(_usage(error), argv)
     except SylphError as error:
-        return fail(error.trouble, argv)
+        return fail(error, argv)
     except BrokenPipeError:
         # The reader is gone; without this, Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,20 +63,20 @@ def _invoke(argv: Sequence[str]) -> int:
         return sylph.invoke(context) or 0
 
 
-def fail(trouble: Trouble, argv: Sequence[str]) -> int:
+def fail(error: SylphError, argv: Sequence[str]) -> int:
     """Shows an error in its one shape, and gives its exit code."""
     if "--json" in argv:
-        sys.stdout.write(msgspec.json.encode({"error": trouble}).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode({"error": error.trouble}).decode() + "\n")
     else:
         colour = sys.stderr.isatty() and Door().place.terminal.colour
-        sys.stderr.write(painted(trouble_lines(trouble), colour=colour))
-    return codes.of_trouble(trouble)
+        sys.stderr.write(painted(trouble_lines(error.trouble), colour=colour))
+    return codes.of_error(error)
 
 
-def _usage(error: click.ClickException) -> Trouble:
+def _usage(error: click.ClickException) -> UserError:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path.removesuffix(" start") if context else "sylph"
-    return UserError(error.format_message(), next=[f"{path} --help"]).trouble
+    return UserError(error.format_message(), next=[f"{path} --help"])
 
 
 def _tame_streams() -> None:

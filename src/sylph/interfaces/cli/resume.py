@@ -18,16 +18,16 @@ from sylph.interfaces.cli.runner import Runner
 
 
 @click.command()
-@click.argument("session", required=False, default="", shell_complete=session_names)
+@click.argument("which", metavar="[SESSION]", required=False, default="", shell_complete=session_names)
 @work
 @click.pass_obj
-def command(door: Door, session: str, **told: Any) -> int:
+def command(door: Door, which: str, **told: Any) -> int:
     """Go on with SESSION (an id, the start of one, or `last`).
 
     A turn that was interrupted goes on to its end and its answer is printed. Without one, the chat opens.
     """
     options = Options(**told)
-    options = replace(options, session=session or options.session)
+    options = replace(options, session=which or options.session)
     return door.run(lambda app: perform(app, options))
 
 

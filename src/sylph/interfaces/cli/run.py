@@ -50,4 +50,7 @@ async def session_for(app: App, options: Options) -> Summary:
         mode=options.mode or app.config.settings.mode,
         dry_run=options.dry_run,
     )
-    return Summary(id=await app.runtime.create(new), seq=1)
+    # What a session is at its first fact is known without reading it.
+    return Summary(
+        id=await app.runtime.create(new), seq=1, workspace=str(new.workspace), model=new.model, mode=new.mode
+    )

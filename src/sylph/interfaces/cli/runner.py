@@ -23,7 +23,10 @@ from sylph.interfaces.render import Line, Span, line
 class Runner:
     def __init__(self, app: App, *, quiet: bool = False, as_json: bool = False) -> None:
         self._runtime = app.runtime
-        self._screen = Screen(sys.stdout, sys.stderr, colour=app.config.terminal.colour, quiet=quiet or as_json)
+        terminal = app.config.terminal
+        self._screen = Screen(
+            sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet or as_json, dumb=terminal.dumb
+        )
         self._view = JsonView(sys.stdout) if as_json else ScreenView(self._screen)
         self._keyboard = Keyboard.find()
         self._signal = 0

@@ -18,10 +18,12 @@ BEAT = 0.1
 class Screen:
     """Shows acts. Where stdout is no terminal it gets the answer only, whole: what is read by a program is not chat."""
 
-    def __init__(self, out: TextIO, err: TextIO, *, colour: bool = True, quiet: bool = False) -> None:
+    def __init__(
+        self, out: TextIO, err: TextIO, *, colour: bool = True, quiet: bool = False, dumb: bool = False
+    ) -> None:
         self._out, self._err = out, err
         self._live = out.isatty() and not quiet
-        self._spins = err.isatty() and not quiet
+        self._spins = err.isatty() and not quiet and not dumb
         self._colour = colour and err.isatty()
         self._quiet = quiet
         self._open = ""

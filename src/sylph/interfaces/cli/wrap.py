@@ -1,6 +1,7 @@
 """Streaming text cut into rows: whole rows go out, the row that still grows is kept."""
 
 from sylph.interfaces.cli.table import width
+from sylph.interfaces.render import clean
 
 
 class Rows:
@@ -12,19 +13,23 @@ class Rows:
 
     def add(self, text: str, columns: int) -> str:
         """Takes the next piece; returns the rows that it completes."""
-        if not self._said:
-            text = text.lstrip("\n")
+        shown = clean(text) if self._said.strip("\n") else clean(text).lstrip("\n")
         self._said += text
-        *whole, self.open = (self.open + text).split("\n")
-        done = [row for full in whole for row in (*wrapped(full, columns), "")[:-1] or [""]]
-        *rows, self.open = wrapped(self.open, columns) or [""]
+        *whole, last = (self.open + shown).split("\n")
+        *rows, self.open = wrapped(last, columns)
+        done = [row for full in whole for row in wrapped(full, columns)]
         return "".join(f"{row}\n" for row in [*done, *rows])
 
     def end(self, text: str, columns: int) -> str:
-        """Takes what is missing of the whole `text`, and closes the open row."""
-        done = self.add(text.removeprefix(self._said), columns) if text else ""
-        last, self.open, self._said = self.open, "", ""
-        return done + (f"{last}\n" if last else "")
+        """Takes what is still missing of the whole `text`; returns all that was not returned yet."""
+        done = self.add(text.removeprefix(self._said), columns) + self.cut()
+        self._said = ""
+        return done
+
+    def cut(self) -> str:
+        """Ends the open row, because something else comes between."""
+        row, self.open = self.open, ""
+        return f"{row}\n" if row else ""
 
 
 def wrapped(text: str, columns: int) -> list[str]:
@@ -33,14 +38,13 @@ def wrapped(text: str, columns: int) -> list[str]:
     while width(text) >= columns > 1:
         at = _fit(text, columns - 1)
         blank = text.rfind(" ", 1, at + 1)
-        cut = blank if blank > 0 else at
-        rows.append(text[:cut])
-        text = text[cut:].removeprefix(" ") if blank > 0 else text[cut:]
+        rows.append(text[: blank if blank > 0 else at])
+        text = text[blank + 1 :] if blank > 0 else text[at:]
     return [*rows, text]
 
 
 def _fit(text: str, columns: int) -> int:
-    """How many characters of `text` fit."""
+    """How many characters of `text` fit; at least one."""
     used = 0
     for at, char in enumerate(text):
         used += width(char)
