@@ -14,8 +14,8 @@ from sylph.engine.writer import Job, Writer
 
 # The casts make sure of what a row is made of, even after somebody edited it by hand.
 COLUMNS = (
-    "session, seq, cast(v as integer), turn, cast(ts as integer), type, actor, cast(cause as integer), "
-    "cast(data as blob), cast(salt as blob), cast(hash as blob)"
+    "session, seq, cast(v as integer), cast(turn as text), cast(ts as integer), cast(type as text), "
+    "cast(actor as text), cast(cause as integer), cast(data as blob), cast(salt as blob), cast(hash as blob)"
 )
 NOBODY = Head()
 F = TypeVar("F", bound=Fact)
@@ -105,7 +105,7 @@ class Log:
         if done.exception():
             self._heads.pop(session, None)
 
-    async def change(self, change: Callable[[sqlite3.Connection], None], *, durable: bool = False) -> None:
+    async def change(self, change: Callable[[sqlite3.Connection], object], *, durable: bool = False) -> None:
         """Any other change to the store, in the writer's own order."""
         await self._submit(Job(done=_future(), change=change, durable=durable))
 
@@ -147,7 +147,7 @@ class Log:
 
     async def save(self, session: str, name: str, version: int, seq: int, state: bytes) -> None:
         row = (session, name, version, seq, state)
-        await self.change(lambda db: db.execute("insert or replace into fold values (?,?,?,?,?)", row) and None)
+        await self.change(lambda db: db.execute("insert or replace into fold values (?,?,?,?,?)", row))
 
     async def purge(self, session: str) -> None:
         """Deletes every trace of a session."""
@@ -161,7 +161,10 @@ class Log:
 
     def integrity(self) -> list[Trouble]:
         """SQLite's own look at the file."""
-        rows = self.query("pragma quick_check(20)", ())
+        try:
+            rows = self.query("pragma quick_check(20)", ())
+        except StoreError as error:
+            return [error.trouble]
         return [Trouble("store_damaged", str(row[0])) for row in rows if row[0] != "ok"]
 
     def sessions(self) -> list[str]:

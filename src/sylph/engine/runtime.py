@@ -9,7 +9,7 @@ import msgspec
 
 from sylph.core import commands, facts
 from sylph.core.clock import Clock, SystemClock
-from sylph.core.errors import NotFound, Trouble, UserError
+from sylph.core.errors import NotFound, StoreError, Trouble, UserError
 from sylph.core.events import Event
 from sylph.core.facts import Mode
 from sylph.core.ids import new_id
@@ -211,6 +211,9 @@ class Runtime:
     async def checkup(self) -> list[Trouble]:
         """What is wrong with the store, as far as can be seen."""
         problems = self._log.integrity()
-        for id in self._log.sessions():
-            problems += verify.damaged(self._log, id)
+        try:
+            for id in self._log.sessions():
+                problems += verify.damaged(self._log, id)
+        except StoreError as error:
+            problems.append(error.trouble)
         return problems

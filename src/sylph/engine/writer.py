@@ -28,7 +28,7 @@ class Job:
     done: "asyncio.Future[None]"
     records: Sequence[Record] = ()
     blobs: Sequence[tuple[str, str, bytes]] = ()
-    change: Callable[[sqlite3.Connection], None] | None = None
+    change: Callable[[sqlite3.Connection], object] | None = None
     durable: bool = False
 
 
