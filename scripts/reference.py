@@ -1,18 +1,21 @@
-"""Writes docs/reference/ from the declarations; with --check only says whether it is up to date."""
+"""Writes what the docs take from the code; with --check only says whether it is up to date."""
 
 import json
 import sys
 from pathlib import Path
 
 from sylph.core import reference
+from sylph.interfaces.cli.reference import filled
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
+HANDBOOK = DOCS.parent / "handbook"
 
 
 def pages() -> dict[Path, str]:
     return {
         DOCS / "events.md": reference.page(),
         DOCS / "events.schema.json": json.dumps(reference.schema(), indent=2, ensure_ascii=False) + "\n",
+        **{page: filled(page.read_text(encoding="utf-8")) for page in sorted(HANDBOOK.glob("*.md"))},
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sylph.app import App
-from sylph.core.errors import SylphError, UserError
+from sylph.core.errors import SylphError
 from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import codes, slash
@@ -24,13 +24,11 @@ from sylph.interfaces.render import flat, line, trouble_lines
 
 
 @click.command()
-@work
+@work("as_json")
 @click.pass_obj
 def command(door: Door, **told: Any) -> int:
     """Talk with Sylph. `/help` in the chat lists what can be typed."""
     options = Options(**told)
-    if options.as_json:
-        raise UserError("The chat has no --json.", next=['sylph --json "a task"', 'sylph --json -s ID "the next task"'])
     return door.run(lambda app: converse(app, options))
 
 

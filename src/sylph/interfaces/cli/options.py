@@ -11,6 +11,7 @@ from sylph.core.facts import Mode
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
@@ -27,25 +28,23 @@ class Options:
     session: str = ""
 
 
-def work(command: Decorated) -> Decorated:
-    """The options of everything that runs turns; the command gets them as one `Options`."""
-    for option in reversed(_WORK):
-        command = option(command)
-    return command
+_WORK: dict[str, Callable[[Any], Any]] = {
+    "model": click.option("-m", "--model", default="", metavar="PROVIDER/MODEL", help="The model to think with."),
+    "mode": click.option("--mode", type=click.Choice(get_args(Mode)), help="What may be done without asking."),
+    "quiet": click.option("-q", "--quiet", is_flag=True, help="Only the answer and errors."),
+    "as_json": click.option("--json", "as_json", is_flag=True, help="One event per line on stdout."),
+    "dry_run": click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing."),
+    "cwd": click.option("-C", "--cwd", type=_FOLDER, help="The folder to work in."),
+    "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
+}
 
 
-_WORK = (
-    click.option("-m", "--model", default="", metavar="PROVIDER/MODEL", help="The model to think with."),
-    click.option("--mode", type=click.Choice(get_args(Mode)), default=None, help="What may be done without asking."),
-    click.option("-q", "--quiet", is_flag=True, help="Only the answer and errors."),
-    click.option("--json", "as_json", is_flag=True, help="One event per line on stdout."),
-    click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing."),
-    click.option(
-        "-C",
-        "--cwd",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        default=None,
-        help="The folder to work in.",
-    ),
-    click.option("-s", "--session", default="", metavar="ID", help="Go on in this session (id, prefix or `last`)."),
-)
+def work(*without: str) -> Callable[[Decorated], Decorated]:
+    """The options of everything that runs turns; the command makes one `Options` of them."""
+
+    def decorate(command: Decorated) -> Decorated:
+        for name, option in reversed(_WORK.items()):
+            command = command if name in without else option(command)
+        return command
+
+    return decorate

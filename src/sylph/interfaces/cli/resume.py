@@ -1,7 +1,6 @@
 """`sylph resume`: an interrupted turn goes on to its end; without one, the chat opens."""
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,15 +18,14 @@ from sylph.interfaces.cli.runner import Runner
 
 @click.command()
 @click.argument("which", metavar="[SESSION]", required=False, default="", shell_complete=session_names)
-@work
+@work("session", "cwd", "dry_run")
 @click.pass_obj
 def command(door: Door, which: str, **told: Any) -> int:
     """Go on with SESSION (an id, the start of one, or `last`).
 
     A turn that was interrupted goes on to its end and its answer is printed. Without one, the chat opens.
     """
-    options = Options(**told)
-    options = replace(options, session=which or options.session)
+    options = Options(session=which, **told)
     return door.run(lambda app: perform(app, options))
 
 

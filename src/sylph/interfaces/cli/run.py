@@ -18,7 +18,7 @@ from sylph.interfaces.cli.runner import Runner
 
 @click.command()
 @click.argument("task", nargs=-1)
-@work
+@work()
 @click.pass_obj
 def command(door: Door, task: tuple[str, ...], **told: Any) -> int:
     """Do TASK and print the answer.

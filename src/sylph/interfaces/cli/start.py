@@ -15,7 +15,7 @@ from sylph.interfaces.cli.run import perform
 
 
 @click.command(hidden=True)
-@work
+@work()
 @click.pass_obj
 def command(door: Door, **told: Any) -> int:
     """Open the chat. What comes on stdin is a task instead."""

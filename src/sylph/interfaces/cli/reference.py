@@ -1,0 +1,78 @@
+"""The parts of the handbook that are made from the declarations, so that they cannot drift from them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import click
+
+from sylph.config.keys import keys
+from sylph.config.load import VARIABLES
+from sylph.interfaces.cli import codes, slash
+from sylph.interfaces.cli.lazy import COMMANDS
+from sylph.interfaces.cli.main import sylph
+
+BLOCK = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """The page with every block made anew."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n\n{found[3]}", page)
+
+
+def config_table() -> str:
+    rows = [[f"`{key.name}`", key.type.replace("|", ", "), _code(key.default), key.help] for key in keys()]
+    return _table(["key", "type", "default", "meaning"], rows)
+
+
+def variable_table() -> str:
+    return _table(["variable", "key"], [[f"`{variable}`", f"`{key}`"] for variable, key in VARIABLES.items()])
+
+
+def code_table() -> str:
+    return _table(["code", "meaning"], [[str(code.number), code.meaning] for code in codes.CODES])
+
+
+def slash_table() -> str:
+    return _table(["command", "what it does"], [[f"`{each.usage}`", each.help] for each in slash.COMMANDS.values()])
+
+
+def command_list() -> str:
+    return "\n\n".join(_explained(path, command) for path, command in _walk())
+
+
+def _walk() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(sylph, info_name="sylph")
+    for name, entry in COMMANDS.items():
+        command = sylph.get_command(context, name)
+        if entry.hidden or command is None:
+            continue
+        yield f"sylph {name}", command
+        if isinstance(command, click.Group):
+            yield from ((f"sylph {name} {inner}", each) for inner, each in command.commands.items())
+
+
+def _explained(path: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=path)
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    records = [record for each in command.get_params(context) if (record := each.get_help_record(context))]
+    options = "\n".join(f"- `{name}`: {help}" for name, help in records if help and "--help" not in name)
+    text = re.sub(r"\s+", " ", (command.help or "").replace("\b", "")).strip()
+    return "\n\n".join(filter(None, [f"### `{usage}`", text, options]))
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "config": config_table,
+    "variables": variable_table,
+    "codes": code_table,
+    "slash": slash_table,
+    "commands": command_list,
+}

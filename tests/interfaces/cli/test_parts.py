@@ -1,0 +1,157 @@
+"""The small pure parts of the command line."""
+
+import pytest
+
+from sylph.core.commands import Answer
+from sylph.core.errors import Conflict, SessionBusy, StoreError, Trouble, UserError
+from sylph.core.facts import Asked, TurnEnded
+from sylph.engine.summary import Summary
+from sylph.interfaces.cli import codes
+from sylph.interfaces.cli.asking import answer_of, prompt_of, refusal
+from sylph.interfaces.cli.keys import goes_on
+from sylph.interfaces.cli.paint import paint
+from sylph.interfaces.cli.picker import narrowed
+from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.cli.tree import drawn
+from sylph.interfaces.cli.words import arrange
+from sylph.interfaces.cli.wrap import Rows, wrapped
+from sylph.interfaces.render import Span
+from sylph.interfaces.settings import change, checked, remove
+
+COMMANDS = {"run", "chat", "session", "task", "config"}
+APPROVAL = Asked(id="q", kind="approval", question="?", choices=("yes", "session", "no"))
+CHOICE = Asked(id="q", kind="question", question="?", choices=("red", "blue"))
+FREE = Asked(id="q", kind="question", question="?", choices=("red",), free=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "arranged"),
+    [
+        ([], ["start"]),
+        (["-m", "a/b"], ["start", "-m", "a/b"]),
+        (["--help"], ["--help"]),
+        (["chat"], ["chat"]),
+        (["-m", "a/b", "chat"], ["chat", "-m", "a/b"]),
+        (["--json", "session", "list"], ["session", "list", "--json"]),
+        (["fix the bug"], ["run", "fix the bug"]),
+        (["-q", "fix", "it"], ["run", "-q", "fix", "it"]),
+        (["hello"], ["run", "hello"]),
+        (["--", "-x"], ["run", "--", "-x"]),
+        (["test all of the code"], ["run", "test all of the code"]),
+    ],
+)
+def test_commands_and_tasks(words: list[str], arranged: list[str]) -> None:
+    assert arrange(words, COMMANDS) == arranged
+
+
+@pytest.mark.parametrize("words", [["sesion"], ["sesion", "list"], ["tsak"], ["confg", "--json"]])
+def test_a_mistyped_command_is_refused(words: list[str]) -> None:
+    with pytest.raises(UserError, match="Did you mean"):
+        arrange(words, COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed", "answer"),
+    [
+        (APPROVAL, "y", Answer(id="q", answer="yes")),
+        (APPROVAL, " A ", Answer(id="q", answer="session")),
+        (APPROVAL, "no", Answer(id="q", answer="no")),
+        (APPROVAL, "n use the other", Answer(id="q", answer="no", reason="use the other")),
+        (APPROVAL, "yes but", None),
+        (APPROVAL, "", None),
+        (CHOICE, "2", Answer(id="q", answer="blue")),
+        (CHOICE, "red", Answer(id="q", answer="red")),
+        (CHOICE, "3", None),
+        (CHOICE, "green", None),
+        (FREE, "green", Answer(id="q", answer="green")),
+        (FREE, " ", None),
+    ],
+)
+def test_answers(asked: Asked, typed: str, answer: Answer | None) -> None:
+    assert answer_of(asked, typed) == answer
+
+
+def test_what_can_be_answered() -> None:
+    assert prompt_of(APPROVAL) == "[y] yes  [a] yes, for this session  [n] no"
+    assert prompt_of(FREE) == "number or your own words"
+    assert refusal(CHOICE).actor == "nobody"
+
+
+def test_exit_codes() -> None:
+    assert codes.of_error(UserError("x")) == 2
+    assert codes.of_error(StoreError("x", kind="store_full")) == 7
+    assert codes.of_error(Conflict("x")) == codes.of_error(SessionBusy("x")) == 5
+    assert codes.of_turn(TurnEnded(outcome="finished")) == 0
+    assert codes.of_turn(TurnEnded(outcome="failed", trouble=Trouble("auth", "x"))) == 4
+    assert codes.of_turn(TurnEnded(outcome="failed", trouble=Trouble("bug", "x"))) == 1
+    assert codes.of_turn(TurnEnded(outcome="budget")) == 6
+
+
+def test_rows_stream_out_as_they_fill() -> None:
+    rows = Rows()
+    assert rows.add("\n\none two", 10) == ""
+    assert rows.open == "one two"
+    assert rows.add(" three", 10) == "one two\n"
+    assert rows.end("\n\none two three", 10) == "three\n"
+    assert rows.end("whole\n\ntext", 10) == "whole\n\ntext\n"
+
+
+def test_something_between_does_not_repeat_a_text() -> None:
+    rows = Rows()
+    rows.add("one tw", 80)
+    assert rows.cut() == "one tw\n"
+    assert rows.end("one two", 80) == "o\n"
+
+
+def test_long_words_are_broken() -> None:
+    assert wrapped("abcdefgh", 5) == ["abcd", "efgh"]
+    assert wrapped("漢字漢字", 5) == ["漢字", "漢字"]
+
+
+def test_columns_line_up() -> None:
+    assert aligned([["a", "漢", "x"], ["bbb", "c", "y"]]) == ["a    漢  x", "bbb  c   y"]
+    assert aligned([]) == []
+
+
+def test_enter_goes_on_in_an_open_block() -> None:
+    assert goes_on("```py\nx")
+    assert goes_on("more \\")
+    assert not goes_on("```py\nx\n```")
+
+
+def test_a_fork_is_drawn_below_its_parent() -> None:
+    parent, one, two = Summary(id="p"), Summary(id="a", parent="p", created=1), Summary(id="b", parent="p", created=2)
+    assert [row.split("  ")[0] for row in drawn([two, one, parent])] == ["p", "├─ a", "└─ b"]
+    assert len(drawn([one])) == 1
+
+
+def test_a_list_is_narrowed() -> None:
+    found = [Summary(id="a", title="Red thing"), Summary(id="b", title="Blue thing")]
+    assert [one.id for one in narrowed(found, "thing blue")] == ["b"]
+
+
+def test_paint_cleans_last() -> None:
+    assert paint((Span("a\x1b[2Jb", "bad"),), colour=True) == "\x1b[31mab\x1b[0m"
+    assert paint((Span("x", "ok"),), colour=False) == "x"
+
+
+def test_a_config_file_is_changed_in_place() -> None:
+    text = "# top\nmodel = 'a/b' # mine\n"
+    assert change(text, "limits.rounds", "5") == f"{text}\n[limits]\nrounds = 5\n"
+    assert change(text, "model", "c/d") == '# top\nmodel = "c/d" # mine\n'
+    assert remove(change(text, "probe", "false"), "probe") == text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("limits", "1"), ("limits.rounds", "many"), ("mode", "fast"), ("nope", "1")]
+)
+def test_a_wrong_change_is_refused(key: str, value: str) -> None:
+    with pytest.raises(UserError):
+        change("", key, value)
+
+
+def test_only_what_is_set_can_be_removed() -> None:
+    with pytest.raises(UserError):
+        remove("", "limits.rounds")
+    with pytest.raises(UserError):
+        checked("[limits\n")

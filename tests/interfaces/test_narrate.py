@@ -1,0 +1,112 @@
+"""A turn, told to somebody who watches, and to somebody who reads it later."""
+
+from collections.abc import Iterable, Sequence
+
+from sylph.core import facts, signals
+from sylph.core.errors import Trouble
+from sylph.core.events import Body, Carried, Event
+from sylph.core.messages import Usage
+from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Narrator, Piece, Said, Shown, end_lines
+from sylph.interfaces.render import Line
+from sylph.interfaces.transcript import event_rows, transcript
+
+CALLED = facts.ToolCalled(call="c1", name="shell", arguments='{"command":"make"}')
+FINISHED = facts.ToolFinished(call="c1", ok=False, output="\n".join("abcdefgh"), exit=2, ms=1200)
+TURN: Sequence[Body] = (
+    facts.InputReceived(id="i1", text="build it"),
+    facts.TurnStarted(input="i1"),
+    facts.ModelResponded(model="m", text="I will.", finish="calls", calls=1, usage=Usage(input=5, output=2), cost=10),
+    CALLED,
+    facts.ToolStarted(call="c1", effect="write", recourse="unknowable"),
+    FINISHED,
+    facts.ModelResponded(model="m", text="It failed.", finish="stop", usage=Usage(input=9, output=3), cost=20),
+    facts.TurnEnded(outcome="finished", rounds=2, ms=3000),
+)
+
+
+def events(*bodies: Body) -> list[Event]:
+    return [Event(session="s", seq=seq, ts=0, turn="t1", body=body) for seq, body in enumerate(bodies, 1)]
+
+
+def told(*bodies: Body) -> list[Act]:
+    narrator = Narrator()
+    return [act for event in events(*bodies) for act in narrator.see(event)]
+
+
+def text(lines: Iterable[Line]) -> list[str]:
+    return ["".join(span.text for span in line) for line in lines]
+
+
+def shown(*bodies: Body) -> list[str]:
+    return [row for act in told(*bodies) if isinstance(act, Shown) for row in text(act.lines)]
+
+
+def test_a_turn_from_its_task_to_its_sums() -> None:
+    acts = told(*TURN)
+    assert acts[0] == Said("I will.", final=False)
+    assert acts[1] == Began("c1", "shell  make")
+    assert isinstance(acts[3], Done)
+    assert text([acts[3].mark]) == ["✗ exit 2  1.2 s"]
+    assert acts[4] == Said("It failed.", final=True)
+    assert acts[5] == Ended("finished", None, "2 rounds · 14 tokens in, 5 out, $0.0000 · 3.0 s")
+
+
+def test_signals_are_shown_as_they_come() -> None:
+    assert told(signals.TextDelta(text="Hel")) == [Piece("Hel")]
+    assert told(signals.ReasoningDelta(text="hm")) == [Busy("thinking")]
+    assert told(signals.ArgsDelta(index=0, name="write", text="{")) == [Busy("writing write")]
+    assert told(signals.ToolOutput(call="c1", text="one\ntwo\n")) == [Busy("two")]
+    assert told(signals.Progress(text="loading")) == [Busy("loading")]
+
+
+def test_a_retry_counts_down() -> None:
+    failed = facts.ModelFailed(model="m", trouble=Trouble("overloaded", "too busy"), attempt=1, retry_ms=4000)
+    assert told(failed)[1] == Busy("next try", 4000)
+    assert shown(failed) == ["! too busy; trying again in 4.0 s"]
+    assert told(facts.ModelFailed(model="m", trouble=Trouble("auth", "no"), attempt=1)) == []
+
+
+def test_what_changes_is_noted() -> None:
+    assert shown(facts.InputReceived(id="i2", text="faster"), facts.InputDelivered(id="i2")) == ["↳ heard: faster"]
+    assert shown(facts.SessionMode(mode="plan", was="ask")) == ["mode: plan"]
+    assert shown(facts.SessionModel(model="a/b", was="c/d")) == ["model: a/b"]
+    assert shown(facts.TurnResumed(attempt=1)) == ["going on with an interrupted turn (attempt 1)"]
+    assert shown(facts.PlanUpdated(steps=(facts.Step("one"),))) == ["  ○ one"]
+    assert shown(signals.Lagged(missed=3)) == ["3 signals not shown: this terminal was too slow"]
+
+
+def test_the_plan_and_questions_show_themselves() -> None:
+    called = facts.ToolCalled(call="c2", name="plan", arguments="{}")
+    started = facts.ToolStarted(call="c2", effect="read", recourse="pure")
+    assert told(called, started, facts.ToolFinished(call="c2", ok=True, output="")) == []
+
+
+def test_stopping_is_no_error() -> None:
+    stopped = Ended("cancelled", Trouble("cancelled", "SIGINT"), "")
+    assert text(end_lines(stopped)) == ["stopped"]
+    assert text(end_lines(Ended("failed", Trouble("x", "broken"), ""))) == ["sylph: broken"]
+
+
+def test_a_transcript_cuts_outputs_unless_told_not_to() -> None:
+    rows = text(transcript(events(*TURN)))
+    assert "> build it" in rows
+    assert "    … 2 lines more (--full)" in rows
+    whole = text(transcript(events(*TURN), {"c1": "all\nof it"}))
+    assert whole[whole.index("▸ shell  make  ✗ exit 2  1.2 s") + 1 :][:2] == ["    all", "    of it"]
+
+
+def test_a_transcript_shows_what_it_cannot_read() -> None:
+    carried = Carried(type="future.thing", raw=b"{}", why="a newer version wrote it")
+    assert "[future.thing: a newer version wrote it]" in text(transcript(events(carried)))
+
+
+def test_a_transcript_shows_questions_and_answers() -> None:
+    asked = facts.Asked(id="q", kind="approval", question="May it?")
+    answered = facts.Answered(id="q", answer="no", reason="not now", by="user")
+    assert text(transcript(events(asked, answered))) == ["? May it?", "  no: not now (user)"]
+
+
+def test_the_table_of_events() -> None:
+    (row,) = event_rows(events(CALLED))
+    assert row[0] == "1"
+    assert row[3:5] == ("tool.called", "sylph")

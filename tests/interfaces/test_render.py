@@ -1,0 +1,114 @@
+"""Values as people read them."""
+
+import pytest
+
+from sylph.core.errors import Trouble
+from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
+from sylph.core.messages import Usage
+from sylph.interfaces.render import (
+    ago,
+    argument_lines,
+    call_mark,
+    call_title,
+    change_lines,
+    clean,
+    diff_lines,
+    flat,
+    money,
+    plan_lines,
+    question_lines,
+    size,
+    spent,
+    took,
+    trouble_lines,
+)
+
+
+def text(lines: object) -> list[str]:
+    return ["".join(span.text for span in line) for line in lines]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("hostile", "harmless"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07x", "x"),
+        ("\x1b]8;;http://x\x1b\\link", "link"),
+        ("\x1bPdata\x1b\\x", "x"),
+        ("a\rb\bc\x00", "abc"),
+        ("\x9b2J", "2J"),
+        ("\x1b", ""),
+        ("rm \u202etxt.\u202c", "rm txt."),
+        ("tab\tand\nline", "tab\tand\nline"),
+        ("äöü 漢字 🙂", "äöü 漢字 🙂"),
+    ],
+)
+def test_no_text_controls_the_terminal(hostile: str, harmless: str) -> None:
+    assert clean(hostile) == harmless
+
+
+def test_times_and_sizes() -> None:
+    assert [took(ms) for ms in (40, 9_400, 42_000, 61_000, 7_260_000)] == [
+        "0.0 s",
+        "9.4 s",
+        "42 s",
+        "1 min 1 s",
+        "2 h 1 min",
+    ]
+    assert [ago(0, ms) for ms in (0, 300_000, 7_200_000, 259_200_000)] == [
+        "just now",
+        "5 min ago",
+        "2 h ago",
+        "3 days ago",
+    ]
+    assert [size(count) for count in (10, 2048, 5 << 20, 3 << 40)] == ["10 B", "2.0 KB", "5.0 MB", "3.0 TB"]
+
+
+def test_money_is_told_only_where_it_is_known() -> None:
+    assert [money(micros) for micros in (None, 0, 1_234, 2_500_000)] == ["", "$0.00", "$0.0012", "$2.50"]
+    assert spent(Usage(input=1200, output=1), 1_234) == "1,200 tokens in, 1 out, $0.0012"
+    assert spent(Usage(), None) == ""
+
+
+def test_a_call_on_one_line() -> None:
+    assert call_title("shell", '{"command":"pytest\\n -q","seconds":5}') == "shell  pytest -q seconds=5"
+    assert call_title("write", '{"path":"a.txt","content":"long"}') == "write  a.txt"
+    assert call_title("odd", "not json") == "odd  not json"
+    assert call_title("list", "") == "list"
+    assert len(call_title("shell", '{"command":"' + "x" * 500 + '"}')) < 120
+
+
+def test_how_a_call_ended() -> None:
+    assert text([call_mark(ToolFinished(call="c", ok=True, output="", ms=400))]) == ["✓ 0.4 s"]
+    assert text([call_mark(ToolFinished(call="c", ok=True, output="", exit=0, ms=400))]) == ["✓ 0.4 s"]
+    assert text([call_mark(ToolFinished(call="c", ok=False, output="", exit=1, ms=400))]) == ["✗ exit 1  0.4 s"]
+    refused = ToolFinished(call="c", ok=False, output="", trouble=Trouble("refused", "not permitted"))
+    assert text([call_mark(refused)]) == ["✗ not permitted"]
+
+
+def test_a_change_is_a_short_diff() -> None:
+    assert text(change_lines('{"old":"a\\nb","new":"c"}')) == ["  - a", "  - b", "  + c"]
+    assert change_lines('{"path":"x"}') == []
+    assert text(diff_lines("+new\n-old\n same", limit=2)) == ["  +new", "  -old", "  … 1 line more"]
+
+
+def test_an_approval_shows_all_that_would_be_done() -> None:
+    asked = Asked(id="q", kind="approval", question="May shell run?", choices=("yes", "no"), call="c")
+    called = ToolCalled(call="c", name="shell", arguments='{"command":"a\\nb","seconds":5}')
+    assert text(question_lines(asked, called)) == ["? May shell run?", "  command: a", "    b", "  seconds: 5"]
+    assert text(argument_lines("{}")) == []
+
+
+def test_a_question_numbers_its_choices() -> None:
+    asked = Asked(id="q", kind="question", question="Which?", choices=("red", "blue"))
+    assert text(question_lines(asked)) == ["? Which?", "  1  red", "  2  blue"]
+
+
+def test_a_plan_and_a_trouble() -> None:
+    assert text(plan_lines([Step("one", "done"), Step("two")])) == ["  ● one", "  ○ two"]
+    trouble = Trouble("x", "It broke.\nBadly.", next=("mend it",))
+    assert text(trouble_lines(trouble)) == ["sylph: It broke.", "       Badly.", "  → mend it"]
+
+
+def test_titles_stay_on_one_line() -> None:
+    assert flat("a\nb\x1b[2J  c") == "a b c"
