@@ -5,7 +5,8 @@ import os
 import signal
 from pathlib import Path
 
-from tests.flows.program import Model, Sylph, finished
+import pytest
+from tests.flows.program import SYLPH, Model, Sylph, finished
 from tests.model_server import call, calls, fail, say
 
 
@@ -178,6 +179,32 @@ async def test_a_closed_stdout_ends_the_turn_without_a_traceback(sylph: Sylph, m
     code = await asyncio.wait_for(process.wait(), 20)
     assert code == 141
     assert await process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+async def test_closed_streams_do_no_harm(sylph: Sylph, model: Model, closed: str) -> None:
+    await model([say("Hello.")])
+    process = await asyncio.create_subprocess_shell(
+        f"{SYLPH} say hello {closed}",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=sylph.workspace,
+        env=sylph.env({}),
+    )
+    done = await finished(process)
+    assert (done.code, done.out) == (0, "" if ">&-" in closed.replace("2>&-", "") else "Hello.\n")
+    assert "Traceback" not in done.err
+
+
+async def test_an_output_that_takes_no_more(sylph: Sylph, model: Model) -> None:
+    await model([say("Hello.")])
+    process = await asyncio.create_subprocess_shell(
+        f"{SYLPH} say hello > /dev/full", stderr=asyncio.subprocess.PIPE, cwd=sylph.workspace, env=sylph.env({})
+    )
+    _, err = await process.communicate()
+    assert process.returncode == 1
+    assert b"sylph: The output: No space left on device." in err
+    assert b"Traceback" not in err
 
 
 async def test_a_killed_turn_is_named_and_can_be_finished(sylph: Sylph, model: Model) -> None:

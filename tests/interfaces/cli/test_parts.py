@@ -30,6 +30,8 @@ FREE = Asked(id="q", kind="question", question="?", choices=("red",), free=True)
         ([], ["start"]),
         (["-m", "a/b"], ["start", "-m", "a/b"]),
         (["--help"], ["--help"]),
+        (["help"], ["--help"]),
+        (["help", "session"], ["session", "--help"]),
         (["chat"], ["chat"]),
         (["-m", "a/b", "chat"], ["chat", "-m", "a/b"]),
         (["--json", "session", "list"], ["session", "list", "--json"]),

@@ -34,7 +34,7 @@ def sylph() -> None:
     """
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:  # noqa: PLR0911 - one flat table of how a command can end
     """Runs the command line and returns its exit code. Nothing a user can cause ends in a traceback."""
     _tame_streams()
     try:
@@ -47,9 +47,11 @@ def main(argv: Sequence[str]) -> int:
     except SylphError as error:
         return fail(error, argv)
     except BrokenPipeError:
-        # The reader is gone; without this, Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return codes.CLOSED.number
+    except OSError as error:
+        _give_up_stdout()
+        return fail(UserError(f"{error.filename or 'The output'}: {error.strerror}.", kind="io"), ())
     except (KeyboardInterrupt, click.Abort):
         return codes.INTERRUPTED.number
     return code
@@ -79,8 +81,17 @@ def _usage(error: click.ClickException) -> UserError:
     return UserError(error.format_message(), next=[f"{path} --help"])
 
 
+def _give_up_stdout() -> None:
+    """Nobody can read it any more; without this, Python would complain once more when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _tame_streams() -> None:
-    """What a terminal cannot show becomes `?`; it never ends the program."""
+    """What a terminal cannot show becomes `?`, and a stream that was closed from the start is an empty one."""
+    # In this order: each open takes the lowest free number, which is the one that is missing.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: PTH123, SIM115 - it lives as long as the program
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -30,12 +30,18 @@ def command(door: Door, which: str, **told: Any) -> int:
 
 
 async def perform(app: App, options: Options) -> int:
-    summary = await session_named(app.runtime, options.session, "sylph resume")
+    summary = await session_named(app.runtime, options.session or await _only(app), "sylph resume")
     if not summary.open_turn and not summary.queue:
         return await _chat(app, summary, options)
     summary = await app.adapt(summary, model=options.model, mode=options.mode)
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     return await runner.turn(summary, Continue(), resume=True)
+
+
+async def _only(app: App) -> str:
+    """The one session that waits to be finished, where a person can see which one that is."""
+    found = await app.runtime.interrupted() if sys.stdin.isatty() else []
+    return found[0].id if len(found) == 1 else ""
 
 
 async def _chat(app: App, summary: Summary, options: Options) -> int:

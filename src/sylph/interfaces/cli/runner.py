@@ -54,8 +54,8 @@ class Runner:
         events = self._runtime.watch(summary.id, after=summary.seq)
         try:
             return await follow(events, turn, self._view.show, questions.see)
-        except BrokenPipeError:
-            await self._interrupt(summary.id, "the output was closed")
+        except OSError:
+            await self._interrupt(summary.id, "the output cannot be written")
             await self._runtime.settled(summary.id)
             raise
         finally:

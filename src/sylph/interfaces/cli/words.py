@@ -17,6 +17,8 @@ def arrange(argv: Sequence[str], commands: Set[str]) -> list[str]:
     options, rest = _leading(argv)
     if not rest:
         return list(argv) if ABOUT & set(argv) else ["start", *argv]
+    if rest[0] == "help":
+        return [*rest[1:], "--help"]
     if rest[0] in commands:
         return [rest[0], *rest[1:], *options] if options else list(rest)
     if rest[0] == "--":
