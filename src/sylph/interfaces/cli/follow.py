@@ -12,6 +12,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Answered, Asked, TurnEnded, TurnStarted
 from sylph.core.signals import SessionFailed
 from sylph.engine.runtime import Runtime
+from sylph.interfaces.cli.asking import refusal
 
 Asker = Callable[[Asked], Awaitable[Answer]]
 
@@ -44,7 +45,11 @@ class Questions:
         self._asking[asked.id] = asyncio.create_task(self._answer(asked))
 
     async def _answer(self, asked: Asked) -> None:
-        answer = await self._ask(asked)
+        try:
+            answer = await self._ask(asked)
+        except OSError:
+            # The terminal went away while the question stood there.
+            answer = refusal(asked)
         # Answered through another door meanwhile: the first answer counts.
         with suppress(NotFound):
             await self._runtime.send(self._session, answer)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from sylph.interfaces.cli.paint import paint, painted
 from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Piece, Said, Shown, end_lines
-from sylph.interfaces.render import Line, Span, clean, line
+from sylph.interfaces.render import Line, clean, line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 PATIENCE = 1.0
@@ -109,13 +109,12 @@ class Screen:
     def _piece(self, text: str) -> None:
         if not self._live:
             return
+        shown = clean(text) if self._streamed.strip("\n") else clean(text).lstrip("\n")
         self._streamed += text
-        shown = clean(text)
-        if not self._inline:
-            shown = shown.lstrip("\n")
-            self._settle()
         if not shown:
             return
+        if not self._inline:
+            self._settle()
         self._out.write(shown)
         self._out.flush()
         self._inline = not shown.endswith("\n")
@@ -128,7 +127,7 @@ class Screen:
             self._piece(text.removeprefix(streamed))
             self._streamed = ""
             self._settle()
-        elif final:
+        elif final and text.strip():
             self._settle()
             self._out.write(clean(text).strip("\n") + "\n")
             self._out.flush()
@@ -136,7 +135,8 @@ class Screen:
             self.note(line(row, "dim") for row in clean(text).strip("\n").splitlines())
 
     def _begin(self, title: str) -> None:
-        if self._quiet:
+        if self._quiet or self._open:
+            # Of calls that run side by side only one has a line that waits; the others get theirs when they are done.
             return
         self._settle()
         room = shutil.get_terminal_size().columns - 16 if self._spins else 200
@@ -145,18 +145,22 @@ class Screen:
         self._err.flush()
 
     def _done(self, act: Done) -> None:
+        self._busy = Busy("")
         if self._quiet:
             return
-        begun = self._open and self._open == clean(f"▸ {act.title}")[: len(self._open)]
-        if begun:
+        mark = paint(act.mark, colour=self._colour)
+        if self._open and clean(f"▸ {act.title}").startswith(self._open):
             self._erase()
             self._open = ""
-            self._err.write(f"  {paint(act.mark, colour=self._colour)}\n")
+            self._err.write(f"  {mark}\n")
+        elif self._open and self._spins:
+            # Another one still waits on the last line: it moves down.
+            self._err.write(f"\r\x1b[K▸ {clean(act.title)}  {mark}\n{self._open}")
         else:
             self._settle()
-            self._err.write(painted([(Span(f"▸ {act.title}  "), *act.mark)], colour=self._colour))
-        self.note(act.more)
-        self._busy = Busy("")
+            self._err.write(f"▸ {clean(act.title)}  {mark}\n")
+        if act.more:
+            self.note(act.more)
 
     def _end(self, act: Ended) -> None:
         self._busy = Busy("")
