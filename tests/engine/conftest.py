@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from tests.engine.checks import check_home
-
-settings.register_profile(
-    "short", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("short")
 
 
 @pytest.fixture

@@ -1,0 +1,265 @@
+"""Every model call goes through one door: waited for, watched, tried again where that is safe, and counted."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sylph.core import facts, signals
+from sylph.core.errors import FailureKind, NoModel, ProviderError
+from sylph.core.events import Fact, Signal
+from sylph.core.messages import Message, Usage
+from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Request, Text
+from sylph.engine.breaker import Breaker
+from sylph.engine.gateway import Answer, Call, Gateway, Patience, Voice, cost
+from sylph.engine.slots import Slots
+from sylph.testing import FakeClock, Line, ScriptedProvider, say
+
+QUICK = Patience(base=0.001, first_seconds=0.05, idle_seconds=0.05)
+REQUEST = Request(model="model", system="", messages=(Message("user", "hello"),))
+BUSY = ProviderError("overloaded", "Too much to do.")
+
+
+class Chunks(ScriptedProvider):
+    """A model whose every stream is given chunk by chunk; a number is a wait, an error is raised."""
+
+    def __init__(self, *streams: list[Chunk | float | ProviderError]) -> None:
+        super().__init__([])
+        self._streams = list(streams)
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
+        self.requests.append(request)
+        for item in self._streams.pop(0):
+            if isinstance(item, ProviderError):
+                raise item
+            if isinstance(item, float | int):
+                await asyncio.sleep(item)
+            else:
+                yield item
+
+
+class Ear:
+    """Hears what a call reports."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self.signals: list[Signal] = []
+
+    async def _emit(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+    async def ask(self, gateway: Gateway, *, model: str = "scripted/model") -> Answer:
+        return await gateway.call(Call(model=model, request=REQUEST), Voice(emit=self._emit, show=self.signals.append))
+
+    @property
+    def failures(self) -> list[facts.ModelFailed]:
+        return [fact for fact in self.facts if isinstance(fact, facts.ModelFailed)]
+
+
+def _gateway(*lines: Line, patience: Patience = QUICK, clock: FakeClock | None = None) -> Gateway:
+    return Gateway({"scripted": ScriptedProvider(lines)}, patience, clock)
+
+
+async def test_everything_a_model_says_is_shown_as_it_comes() -> None:
+    model = Chunks([Reasoning("Hm."), Text("Yes"), Arguments(0, "look", "{}"), Alive(), say("Yes")])
+    ear = Ear()
+    answer = await ear.ask(Gateway({"scripted": model}))
+    assert answer.reply.text == "Yes"
+    assert ear.signals == [
+        signals.ReasoningDelta(text="Hm."),
+        signals.TextDelta(text="Yes"),
+        signals.ArgsDelta(index=0, name="look", text="{}"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "overloaded", "server_error", "network", "timeout", "format", "cut"])
+async def test_what_may_pass_is_tried_again(kind: FailureKind) -> None:
+    ear = Ear()
+    assert (await ear.ask(_gateway(ProviderError(kind, "no"), say("Yes.")))).reply.text == "Yes."
+    assert [(fact.attempt, fact.retry_ms is not None) for fact in ear.failures] == [(1, True)]
+    assert isinstance(ear.signals[0], signals.Progress)
+
+
+@pytest.mark.parametrize("kind", ["auth", "not_found", "refusal", "bad_request", "overflow"])
+async def test_what_needs_somebody_to_act_is_not_tried_again(kind: FailureKind) -> None:
+    ear = Ear()
+    with pytest.raises(ProviderError):
+        await ear.ask(_gateway(ProviderError(kind, "no"), say("Yes.")))
+    assert [fact.retry_ms for fact in ear.failures] == [None]
+
+
+async def test_it_gives_up_after_so_many_tries() -> None:
+    ear = Ear()
+    with pytest.raises(ProviderError, match="Too much"):
+        await ear.ask(_gateway(*[BUSY] * 9, patience=Patience(base=0.001, retries=2)))
+    assert [fact.retry_ms is None for fact in ear.failures] == [False, False, True]
+
+
+@pytest.mark.parametrize("end", [ProviderError("network", "gone"), None])
+async def test_nothing_is_tried_again_once_something_was_shown(end: ProviderError | None) -> None:
+    ear = Ear()
+    with pytest.raises(ProviderError) as caught:
+        await ear.ask(Gateway({"scripted": Chunks([Text("I th"), Text("ink"), *([end] if end else [])])}))
+    assert (caught.value.failure, ear.failures[0].partial) == ("network" if end else "cut", "I think")
+
+
+async def test_an_answer_that_is_cut_before_it_began_is_asked_for_again() -> None:
+    ear = Ear()
+    answer = await ear.ask(Gateway({"scripted": Chunks([Alive()], [say("Yes.")])}, QUICK))
+    assert (answer.reply.text, ear.failures[0].trouble.kind) == ("Yes.", "cut")
+
+
+async def test_the_service_says_how_long_to_wait_and_is_heard() -> None:
+    ear = Ear()
+    await ear.ask(_gateway(ProviderError("rate_limited", "Slow down.", retry_after=0.02), say("Yes.")))
+    assert ear.failures[0].retry_ms == 20
+
+
+async def test_a_wait_that_is_too_long_is_not_waited() -> None:
+    ear = Ear()
+    with pytest.raises(ProviderError):
+        await ear.ask(_gateway(ProviderError("rate_limited", "Tomorrow.", retry_after=86_400), say("Yes.")))
+    assert ear.failures[0].retry_ms is None
+
+
+async def test_the_waits_grow_with_some_chance_in_them_and_end() -> None:
+    ear = Ear()
+    patience = Patience(base=0.004, longest=0.01, retries=4)
+    await ear.ask(_gateway(*[BUSY] * 4, say("Yes."), patience=patience))
+    for fact, step in zip(ear.failures, (4, 8, 10, 10), strict=True):
+        assert fact.retry_ms is not None
+        assert 0.75 * step - 1 <= fact.retry_ms <= 1.25 * step + 1
+
+
+@pytest.mark.parametrize(
+    ("stream", "waited"),
+    [([9.0], "first 0.02"), ([Alive(), 9.0], "idle 0.05"), ([Text("Hm"), 9.0], "idle 0.05")],
+)
+async def test_a_silent_service_is_given_up(stream: list[Chunk | float | ProviderError], waited: str) -> None:
+    patience = Patience(retries=0, first_seconds=2.0 if "idle" in waited else 0.02, idle_seconds=0.05)
+    ear = Ear()
+    with pytest.raises(ProviderError, match="sent nothing for 0 s"):
+        await ear.ask(Gateway({"scripted": Chunks(stream)}, patience))
+    assert ear.failures[0].trouble.next
+
+
+async def test_signs_of_life_keep_the_watchdog_quiet() -> None:
+    beats = [item for _ in range(5) for item in (0.03, Alive())]
+    answer = await Ear().ask(Gateway({"scripted": Chunks([*beats, say("At last.")])}, QUICK))
+    assert answer.reply.text == "At last."
+
+
+async def test_a_service_that_keeps_failing_is_left_alone_and_then_tried_once() -> None:
+    clock, model = FakeClock(), ScriptedProvider([*[BUSY] * 6, say("Back.")])
+    gateway = Gateway({"scripted": model}, Patience(base=0.0, retries=4), clock)
+    ear = Ear()
+    for failure in ("overloaded", "breaker_open"):
+        with pytest.raises(ProviderError) as caught:
+            await ear.ask(gateway)
+        assert caught.value.failure == failure
+    assert len(model.requests) == 5
+    clock.advance(31)
+    with pytest.raises(ProviderError, match="left alone"):
+        await ear.ask(gateway)
+    assert len(model.requests) == 6
+    clock.advance(31)
+    assert (await ear.ask(gateway)).reply.text == "Back."
+    assert len(model.requests) == 7
+
+
+def test_while_one_finds_out_the_others_wait() -> None:
+    clock = FakeClock()
+    breaker = Breaker("x", clock, failures=1)
+    breaker.failed(BUSY)
+    clock.advance(31)
+    breaker.check()
+    with pytest.raises(ProviderError):
+        breaker.check()
+    breaker.succeeded()
+    breaker.check()
+
+
+def test_a_refusal_proves_that_the_service_is_there() -> None:
+    breaker = Breaker("x", FakeClock(), failures=2)
+    for error in (BUSY, ProviderError("bad_request", "What?"), BUSY, ProviderError("breaker_open", "…")):
+        breaker.failed(error)
+    breaker.check()
+
+
+@pytest.mark.parametrize("model", ["model", "nowhere/model", "scripted/", ""])
+async def test_a_model_nobody_has_is_an_error_that_names_who_there_is(model: str) -> None:
+    with pytest.raises(NoModel, match="Known providers: scripted") as caught:
+        await Ear().ask(_gateway(), model=model)
+    assert caught.value.trouble.next
+    with pytest.raises(NoModel, match="none"):
+        Gateway({}).info(model)
+
+
+@pytest.mark.parametrize(
+    ("usage", "info", "price"),
+    [
+        (Usage(1_000, 100), ModelInfo(name="m"), None),
+        (Usage(1_000, 100), ModelInfo(name="m", price_in=2_000_000), None),
+        (Usage(1_000, 100), ModelInfo(name="m", price_in=0, price_out=0), 0),
+        (Usage(1_000, 100), ModelInfo(name="m", price_in=2_000_000, price_out=10_000_000), 3_000),
+        (Usage(1_000, 0, 400), ModelInfo(name="m", price_in=2_000_000, price_out=0, price_cached=200_000), 1_280),
+        (Usage(1_000, 0, 400), ModelInfo(name="m", price_in=2_000_000, price_out=0), 2_000),
+        (Usage(0, 0, 400), ModelInfo(name="m", price_in=2_000_000, price_out=0, price_cached=0), 0),
+    ],
+)
+def test_what_an_answer_costs(usage: Usage, info: ModelInfo, price: int | None) -> None:
+    assert cost(usage, info) == price
+
+
+async def test_the_request_is_written_down_before_it_goes_out() -> None:
+    ear = Ear()
+    await ear.ask(_gateway(say("Yes."), clock=FakeClock()))
+    (requested,) = ear.facts
+    assert isinstance(requested, facts.ModelRequested)
+    assert (requested.messages, requested.bytes > 0, len(requested.digest)) == (1, True, 32)
+
+
+async def test_whoever_is_urgent_goes_first_and_nobody_is_overtaken_by_an_equal() -> None:
+    slots, order = Slots(1), list[str]()
+
+    async def use(name: str, priority: int) -> None:
+        async with slots.take(priority):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    names = [("first", 9), ("late", 1), ("also late", 1), ("urgent", 0)]
+    await asyncio.gather(*(use(name, priority) for name, priority in names))
+    assert order == ["first", "urgent", "late", "also late"]
+
+
+@given(
+    st.integers(1, 3), st.lists(st.tuples(st.sampled_from(["take", "drop", "step"]), st.integers(0, 9)), max_size=40)
+)
+def test_no_slot_is_lost_or_invented_whoever_gives_up_when(limit: int, moves: list[tuple[str, int]]) -> None:
+    async def play() -> None:
+        slots, running = Slots(limit), set[int]()
+
+        async def use(id: int, priority: int) -> None:
+            async with slots.take(priority):
+                running.add(id)
+                assert len(running) <= limit
+                try:
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                finally:
+                    running.discard(id)
+
+        tasks: list[asyncio.Task[None]] = []
+        for move, number in moves:
+            if move == "take":
+                tasks.append(asyncio.create_task(use(len(tasks), number)))
+            elif move == "drop" and tasks:
+                tasks[number % len(tasks)].cancel()
+            else:
+                await asyncio.sleep(0)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.wait_for(asyncio.gather(*(use(-number, 0) for number in range(1, limit + 2))), 5)
+
+    asyncio.run(play())
