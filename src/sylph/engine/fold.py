@@ -26,25 +26,38 @@ class Fold(Generic[S]):
 
 def load(log: Log, session: str, fold: Fold[S]) -> tuple[S, int, int]:
     """The state at the end of the log, the seq it stands at, and the seq of the snapshot it began from."""
-    state, start = _snapshot(log, session, fold)
-    seq = start
-    while page := log.read(session, after=seq, limit=PAGE):
-        for event in page:
-            fold.step(state, event)
-        seq = page[-1].seq
-    return state, seq, start
+    state, start = _restore(fold, log.snapshot(session, fold.name, fold.version), log.head(session).seq)
+    return state, _catch_up(log, session, fold, state, start), start
+
+
+def load_all(log: Log, fold: Fold[S]) -> dict[str, S]:
+    """The state of every session: one query, and only what grew since its snapshot is read."""
+    found: dict[str, S] = {}
+    for session, head, seq, kept in log.snapshots(fold.name, fold.version):
+        state, start = _restore(fold, (seq, kept) if kept is not None else None, head)
+        if start < head:
+            _catch_up(log, session, fold, state, start)
+        found[session] = state
+    return found
 
 
 async def save(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> None:
     await log.save(session, fold.name, fold.version, seq, msgspec.msgpack.encode(state))
 
 
-def _snapshot(log: Log, session: str, fold: Fold[S]) -> tuple[S, int]:
-    kept = log.snapshot(session, fold.name, fold.version)
-    if kept is None or kept[0] > log.head(session).seq:
+def _restore(fold: Fold[S], kept: tuple[int, bytes] | None, head: int) -> tuple[S, int]:
+    if kept is None or kept[0] > head:
         return fold.state(), 0
     try:
         return msgspec.msgpack.decode(kept[1], type=fold.state), kept[0]
     except msgspec.DecodeError:
         # A snapshot is only a shortcut: a bad one costs time, never truth.
         return fold.state(), 0
+
+
+def _catch_up(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> int:
+    while page := log.read(session, after=seq, limit=PAGE):
+        for event in page:
+            fold.step(state, event)
+        seq = page[-1].seq
+    return seq

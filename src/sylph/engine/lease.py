@@ -67,6 +67,12 @@ def holder(folder: Path, session: str) -> int:
     return 0
 
 
+def holders(folder: Path) -> dict[str, int]:
+    """Every session that some process works on now."""
+    names = [path.stem for path in folder.glob("*.lock")] if folder.is_dir() else []
+    return {name: pid for name in names if (pid := holder(folder, name))}
+
+
 def _same(fd: int, path: Path) -> bool:
     try:
         return os.fstat(fd).st_ino == path.stat().st_ino

@@ -145,6 +145,15 @@ class Log:
         )
         return (row[0], row[1]) if row else None
 
+    def snapshots(self, name: str, version: int) -> list[tuple[str, int, int, bytes | None]]:
+        """Every session with the end of its log and the newest snapshot of one fold."""
+        rows = self.query(
+            "select session.id, session.seq, fold.seq, fold.state from session left join fold"
+            " on fold.session = session.id and fold.name = ? and fold.version = ?",
+            (name, version),
+        )
+        return [(id, head, seq or 0, state) for id, head, seq, state in rows]
+
     async def save(self, session: str, name: str, version: int, seq: int, state: bytes) -> None:
         row = (session, name, version, seq, state)
         await self.change(lambda db: db.execute("insert or replace into fold values (?,?,?,?,?)", row))

@@ -5,8 +5,6 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from sylph.core import commands, facts
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NotFound, StoreError, Trouble, UserError
@@ -126,16 +124,19 @@ class Runtime:
 
     async def sessions(self, *, deleted: bool = False) -> list[Summary]:
         """All sessions, the latest first; those in the trash only when asked for."""
-        found = [self._summary(id) for id in self._log.sessions()]
-        shown = [summary for summary in found if summary.deleted == deleted]
+        held = lease.holders(self._leases)
+        found = fold.load_all(self._log, SUMMARY)
+        shown = [self._live(id, state, held.get(id, 0)) for id, state in found.items() if state.deleted == deleted]
         return sorted(shown, key=lambda summary: (summary.updated, summary.id), reverse=True)
 
     def _summary(self, session: str) -> Summary:
-        open_ = self._sessions.get(session)
-        summary = open_.floor.summary if open_ and open_.busy else fold.load(self._log, session, SUMMARY)[0]
-        return msgspec.structs.replace(
-            summary, id=session, pid=lease.holder(self._leases, session), window=self._window(summary.model)
-        )
+        state = fold.load(self._log, session, SUMMARY)[0]
+        return self._live(session, state, lease.holder(self._leases, session))
+
+    def _live(self, session: str, state: Summary, pid: int) -> Summary:
+        """A summary with what no log can know: who is at work on it now, and how much its model can take."""
+        state.id, state.pid, state.window = session, pid, self._window(state.model)
+        return state
 
     def _window(self, model: str) -> int:
         try:
