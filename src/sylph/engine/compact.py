@@ -65,8 +65,6 @@ def choose(history: History, window: int, squeeze: Squeeze) -> Cut | None:
             turn_cut = index
         elif entry.kind == "answer":
             round_cut = index
-        if kept > budget:
-            break
     cut = turn_cut or round_cut
     if not cut:
         return None
