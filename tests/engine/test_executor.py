@@ -20,6 +20,7 @@ from sylph.engine.executor import Bounds, Executor, parse
 from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
 from sylph.engine.policy import MODES, decide
+from sylph.engine.runs import Runner
 from sylph.engine.runtime import NewSession, Parts, Runtime
 from sylph.engine.shape import shape
 from sylph.testing import ScriptedProvider, begin, call, calls, play, runtime, say
@@ -271,4 +272,4 @@ def test_no_arguments_are_an_empty_object() -> None:
 
     tool = Tool(name="now", description="", args=Nothing, run=run, effect="read")
     assert parse(tool, "") == Nothing()
-    assert [spec.name for spec in Executor([tool]).specs] == ["now"]
+    assert [spec.name for spec in Executor([tool], Runner(Path("unused"))).specs] == ["now"]

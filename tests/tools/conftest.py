@@ -1,15 +1,20 @@
 """A desk for each test, in a workspace with a neighbour that is none of its business."""
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from tests.tools.desk import Desk
 
+from sylph.engine.runs import Runner
+
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
     workspace = tmp_path / "work"
     workspace.mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("secret")
-    return Desk(workspace)
+    desk = Desk(workspace, runner=Runner(tmp_path / "runs"))
+    yield desk
+    desk.runner.close()

@@ -1,10 +1,12 @@
 """A place where a tool works as the executor lets it: real files, and everything it says kept to be looked at."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from sylph.core.errors import ToolError
 from sylph.core.events import Fact
 from sylph.core.tool import Context, Question, Result, Tool
+from sylph.engine.runs import CallRuns, Runner
 from sylph.tools.all import workspace_tools
 
 TOOLS = {tool.name: tool for tool in workspace_tools(os.environ)}
@@ -26,6 +29,14 @@ class Desk:
     asked: list[Question] = field(default_factory=list[Question])
     answers: Sequence[str] = ()
     kept: dict[str, str] = field(default_factory=dict[str, str])
+    foreseen: dict[str, str] = field(default_factory=dict[str, str])
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    runner: Runner = field(default_factory=lambda: Runner(Path(mkdtemp(prefix="sylph-runs-"))))
+
+    @property
+    def call(self) -> str:
+        """Each call has a journal of its own."""
+        return f"t1_c{next(self.numbers)}"
 
     @property
     def context(self) -> Context:
@@ -38,6 +49,8 @@ class Desk:
             emit=self._emit,
             ask=self._ask,
             whole=self._whole,
+            runs=CallRuns(self.runner, self.call),
+            foreseen=self.foreseen,
         )
 
     async def use(self, tool: Tool | str, **arguments: object) -> Result:

@@ -3,7 +3,8 @@
 Trouble                 what went wrong, as data: kind, message, details, next actions
 SylphError
 ├── ToolError           for the model: becomes a failed tool result, and the turn goes on
-│   └── Refused         a rule or a person said no
+│   ├── Refused         a rule or a person said no
+│   └── Unknown         whether it took effect cannot be told
 ├── UserError           for the person: shown as it is, without a traceback
 │   ├── StoreError      the log could not be read or written
 │   │   └── Conflict    somebody else wrote to this session
@@ -57,6 +58,12 @@ class Refused(ToolError):
     """For the model: a rule or a person said no."""
 
     kind = "refused"
+
+
+class Unknown(ToolError):
+    """For the model: whether the call took effect cannot be told; here is what is known."""
+
+    kind = "unknown"
 
 
 class UserError(SylphError):

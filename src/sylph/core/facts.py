@@ -254,7 +254,7 @@ class ToolDecided(Fact, frozen=True, kw_only=True):
 class ToolStarted(Fact, frozen=True, kw_only=True):
     """A call runs from here on: on the disk before its effect can be.
 
-    `recourse` tells how the outcome can be learned after a crash.
+    `recourse` tells how the outcome can be learned after a crash, `foreseen` what it will be recognised by.
     """
 
     wire: ClassVar[str] = "tool.started"
@@ -262,6 +262,7 @@ class ToolStarted(Fact, frozen=True, kw_only=True):
     call: str
     effect: Effect
     recourse: Recourse
+    foreseen: dict[str, str] = {}
 
 
 class ToolFinished(Fact, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The contract of a tool: typed arguments, a declared effect, a preview, and a result that is never an exception."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 from sylph.core.errors import Trouble
 from sylph.core.facts import Effect, Fact, Recourse, Risk
 from sylph.core.provider import ToolSpec
+from sylph.core.run import Runs
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,9 +59,15 @@ class Context:
     """Asks the person; raises Refused where nobody is there to answer."""
     whole: Callable[[str], Awaitable[str | None]]
     """The full output of an earlier call of this session, by the call's id."""
+    runs: Runs
+    """Runs a command so that its outcome is known even if Sylph is killed meanwhile."""
+    foreseen: Mapping[str, str] = field(default_factory=dict[str, str])
+    """In a recovery: what was written down before the effect."""
 
 
 Run = Callable[[Any, Context], Awaitable[Result]]
+Foresee = Callable[[Any, Context], Awaitable[Mapping[str, str]]]
+Recover = Callable[[Any, Context], Awaitable[Result | None]]
 Preview = Callable[[Any, Context], Awaitable[str]]
 Judge = Callable[[Any, Context], Judged]
 
@@ -80,6 +87,11 @@ class Tool:
     """What a call would do, without doing it: the dry run, and what an approval shows."""
     judge: Judge | None = None
     """The effect and risk of a call where they depend on its arguments."""
+    foresee: Foresee | None = None
+    """What to write down before the effect, so that it can be recognised after a crash."""
+    recover: Recover | None = None
+    """What became of a call that had started when the process died: its result; None if it surely had no effect, so
+    that it can be run; Unknown is raised where nobody can tell. Without this, a call that is not pure is unknown."""
     seconds: float | None = 120.0
     """Wall-clock limit; None for what waits for a person."""
 

@@ -12,13 +12,14 @@ import msgspec
 
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
-from sylph.core.errors import Refused, SylphError, ToolError, Trouble
+from sylph.core.errors import Refused, SylphError, ToolError, Trouble, Unknown
 from sylph.core.events import Fact, Signal
 from sylph.core.facts import Asked
 from sylph.core.messages import ToolCall
 from sylph.core.provider import ToolSpec
 from sylph.core.tool import Context, Judged, Question, Result, Tool
 from sylph.engine.policy import Ruling, decide
+from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.shape import shape
 from sylph.engine.summary import Summary
 
@@ -63,11 +64,20 @@ class _Ready:
 
 
 class Executor:
-    def __init__(self, tools: Iterable[Tool], bounds: Bounds | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], runner: Runner, bounds: Bounds | None = None, clock: Clock | None = None
+    ) -> None:
+        self.runner = runner
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
         self._bounds = bounds or Bounds()
         self._clock = clock or SystemClock()
+
+    def warm(self, name: str) -> None:
+        """A call of this tool is on its way."""
+        tool = self.tools.get(name)
+        if tool and tool.recourse == "by_probe":
+            self.runner.warm()
 
     async def run(self, calls: Sequence[ToolCall], desk: Desk) -> None:
         """Runs calls in their order; neighbours that only read run side by side."""
@@ -94,9 +104,7 @@ class Executor:
     async def _one(self, call: ToolCall, desk: Desk) -> None:
         began = self._clock.ticks()
         try:
-            ready = self._ready(call, desk)
-            await self._permit(ready, desk)
-            result = await self._perform(ready, desk)
+            result = await self._outcome(call, desk)
         except ToolError as error:
             result = Result(text=_told(error.trouble), ok=False, trouble=error.trouble)
         except SylphError:
@@ -118,6 +126,25 @@ class Executor:
             whole_bytes=len(shaped.whole),
         )
         await desk.emit(finished, blobs=[(shaped.digest, shaped.whole)] if shaped.digest else ())
+        self.runner.forget(_key(desk, call))
+
+    async def _outcome(self, call: ToolCall, desk: Desk) -> Result:
+        ready = self._ready(call, desk)
+        known = desk.summary.open_calls.get(call.id)
+        # What had started when the process died is run again only if it surely had no effect.
+        doubtful = known and known.started and ready.tool.recourse != "pure"
+        if doubtful and (result := await self._recover(ready)):
+            return result
+        await self._permit(ready, desk)
+        return await self._perform(ready, desk)
+
+    async def _recover(self, ready: _Ready) -> Result | None:
+        if ready.tool.recover:
+            return await ready.tool.recover(ready.args, ready.context)
+        raise Unknown(
+            "Sylph was stopped while this call ran. Whether it took effect is not known.",
+            next=["Find out what happened (look at the files, the process, the service) before doing it again."],
+        )
 
     def _ready(self, call: ToolCall, desk: Desk) -> _Ready:
         tool = self.tools.get(call.name)
@@ -146,6 +173,8 @@ class Executor:
             emit=desk.emit,
             ask=ask,
             whole=desk.whole,
+            runs=CallRuns(self.runner, _key(desk, call)),
+            foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
         )
 
     async def _permit(self, ready: _Ready, desk: Desk) -> None:
@@ -175,8 +204,14 @@ class Executor:
         if ruling.decision != "allow":
             await desk.emit(decided)
             raise Refused(f"{ready.tool.name} was not permitted: {ruling.reason}.", next=_otherwise(ruling))
-        started = facts.ToolStarted(call=ready.call.id, effect=ready.judged.effect, recourse=ready.tool.recourse)
-        await desk.emit(decided, started, durable=ready.judged.effect != "read" and not desk.summary.dry_run)
+        effect = ready.judged.effect != "read" and not desk.summary.dry_run
+        foreseen = dict[str, str]()
+        if effect and ready.tool.foresee:
+            foreseen.update(await ready.tool.foresee(ready.args, ready.context))
+        started = facts.ToolStarted(
+            call=ready.call.id, effect=ready.judged.effect, recourse=ready.tool.recourse, foreseen=foreseen
+        )
+        await desk.emit(decided, started, durable=effect)
 
     async def _approval(self, ready: _Ready, desk: Desk, key: str) -> tuple[Ruling, str]:
         detail = await self._preview(ready)
@@ -229,6 +264,11 @@ async def _together(runs: Sequence[Coroutine[Any, Any, None]]) -> None:
         raise group.exceptions[0] from group
 
 
+def _key(desk: Desk, call: ToolCall) -> str:
+    """What the journal of a call's command is called."""
+    return f"{desk.summary.id}.{call.id}"
+
+
 def parse(tool: Tool, arguments: str) -> Any:
     """The typed arguments, or an error that tells the model what to send instead."""
     try:
@@ -274,7 +314,8 @@ async def _question(question: Question, call: ToolCall, desk: Desk) -> str:
 
 def _told(trouble: Trouble) -> str:
     """A trouble in the words the model reads."""
-    lines = [f"Error ({trouble.kind}): {trouble.message}"]
+    said = "Outcome unknown" if trouble.kind == Unknown.kind else f"Error ({trouble.kind})"
+    lines = [f"{said}: {trouble.message}"]
     lines += [f"{key}: {value}" for key, value in trouble.details.items()]
     lines += [f"Next: {action}" for action in trouble.next]
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
+from sylph.engine.runs import Runner
 from sylph.engine.seal import Draft
 from sylph.engine.session import Session
 from sylph.engine.summary import SUMMARY, Summary
@@ -58,7 +59,7 @@ class Runtime:
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
-        self.executor = Executor(plugin.tools, parts.bounds, self._clock)
+        self.executor = Executor(plugin.tools, Runner(log.path.parent / "runs"), parts.bounds, self._clock)
         self._hands = Hands(
             gateway=parts.gateway,
             executor=self.executor,
@@ -78,6 +79,7 @@ class Runtime:
         """Ends what runs; open turns stay open in the log. Everything acknowledged is on the disk."""
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
         await self._parts.gateway.close()
+        self.executor.runner.close()
         self._log.close()
 
     @property
@@ -98,7 +100,7 @@ class Runtime:
             dry_run=new.dry_run,
         )
         draft = Draft(created, self._clock.now(), "", "user", 0)
-        await self._log.append(id, [draft], expected=0).done
+        await asyncio.shield(self._log.append(id, [draft], expected=0).done)
         return id
 
     async def send(self, session: str, command: commands.Command) -> str:

@@ -21,6 +21,7 @@ class OpenCall(msgspec.Struct):
     digest: str = ""
     started: bool = False
     recourse: str = ""
+    foreseen: dict[str, str] = {}
 
 
 class Summary(msgspec.Struct):
@@ -118,9 +119,9 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             _decide(state, call, decision, digest)
             if grant:
                 state.grants.append(grant)
-        case facts.ToolStarted(call=call, recourse=recourse):
-            if call in state.open_calls:
-                state.open_calls[call].started, state.open_calls[call].recourse = True, recourse
+        case facts.ToolStarted(call=call, recourse=recourse, foreseen=foreseen):
+            if open_call := state.open_calls.get(call):
+                open_call.started, open_call.recourse, open_call.foreseen = True, recourse, foreseen
         case facts.ToolFinished(call=call):
             state.open_calls.pop(call, None)
         case facts.Asked(id=id) as body:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sylph.core import facts
-from sylph.core.errors import BudgetSpent, ProviderError, SylphError
-from sylph.core.events import Fact
+from sylph.core import facts, signals
+from sylph.core.errors import BudgetSpent, ProviderError
+from sylph.core.events import Fact, Signal
 from sylph.core.ids import call_id
 from sylph.core.messages import Message, ToolCall
 from sylph.core.plugin import Note, Plugin, Situation
@@ -66,7 +66,7 @@ async def prepare(floor: Floor, hands: Hands) -> None:
         return
     # Nothing may stand between a call and its result.
     await floor.enter("prepared")
-    await settle_calls(floor, hands)
+    await hands.executor.run(_open(floor), floor)
     await floor.emit(*fresh)
 
 
@@ -85,18 +85,6 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
     ]
 
 
-async def settle_calls(floor: Floor, hands: Hands) -> None:
-    """Finishes the calls that an interruption left open, each by what can be known of it."""
-    ready: list[ToolCall] = []
-    for id, call in list(floor.summary.open_calls.items()):
-        if call.started and call.recourse != "pure":
-            await floor.emit(_unknown(id))
-        else:
-            ready.append(ToolCall(id, call.name, call.arguments))
-    if ready:
-        await hands.executor.run(ready, floor)
-
-
 async def think(floor: Floor, hands: Hands) -> Reply:
     """One question to the model; what is too much for its window is compacted and asked again, once."""
     window = hands.gateway.info(floor.summary.model).window or ASSUMED_WINDOW
@@ -104,7 +92,7 @@ async def think(floor: Floor, hands: Hands) -> Reply:
         await squeeze(floor, hands, "the window fills up")
     for may_squeeze in (True, False):
         try:
-            answer = await hands.gateway.call(_question(floor, hands), Voice(emit=floor.emit, show=floor.show))
+            answer = await hands.gateway.call(_question(floor, hands), _voice(floor, hands))
         except ProviderError as error:
             if error.failure == "overflow" and may_squeeze and await squeeze(floor, hands, "too much for the model"):
                 continue
@@ -151,6 +139,16 @@ async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
     return answer.reply.text
 
 
+def _voice(floor: Floor, hands: Hands) -> Voice:
+    def show(signal: Signal) -> None:
+        if isinstance(signal, signals.ArgsDelta):
+            # The model still writes the arguments: time to get ready for the command it is about to order.
+            hands.executor.warm(signal.name)
+        floor.show(signal)
+
+    return Voice(emit=floor.emit, show=show)
+
+
 def _question(floor: Floor, hands: Hands) -> Call:
     request = Request(
         model=_bare(floor), system=hands.system, messages=floor.history.messages(), tools=hands.executor.specs
@@ -190,16 +188,6 @@ def _open(floor: Floor) -> Sequence[ToolCall]:
 
 def _bare(floor: Floor) -> str:
     return floor.summary.model.partition("/")[2]
-
-
-def _unknown(id: str) -> facts.ToolFinished:
-    error = SylphError(
-        "Sylph was stopped while this call ran. Whether it took effect is not known.",
-        kind="unknown",
-        next=["Find out what happened (look at the files, the process, the service) before doing it again."],
-    )
-    text = f"Outcome unknown: {error} {error.trouble.next[0]}"
-    return facts.ToolFinished(call=id, ok=False, output=text, trouble=error.trouble)
 
 
 async def _warn(floor: Floor) -> None:

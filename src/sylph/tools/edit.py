@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ from msgspec import Meta
 from sylph.core.errors import ToolError
 from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.tools import atomic, diff, document
+from sylph.tools import atomic, diff, document, outcome
 from sylph.tools.nearest import nearest
 from sylph.tools.workspace import changeable, reported, shown
 
@@ -42,6 +43,15 @@ async def edit(args: Edit, context: Context) -> Result:
 
 async def preview_edit(args: Edit, context: Context) -> str:
     return await asyncio.to_thread(_preview, args, context.workspace)
+
+
+async def foresee_edit(args: Edit, context: Context) -> Mapping[str, str]:
+    change = await asyncio.to_thread(prepare, args, context.workspace)
+    return outcome.foresee(context.workspace, change.path, document.encode(change.after))
+
+
+async def recover_edit(_: Edit, context: Context) -> Result | None:
+    return await asyncio.to_thread(outcome.recover, context)
 
 
 def judge_edit(args: Edit, context: Context) -> Judged:
@@ -136,4 +146,6 @@ EDIT = Tool(
     recourse="by_content",
     preview=preview_edit,
     judge=judge_edit,
+    foresee=foresee_edit,
+    recover=recover_edit,
 )

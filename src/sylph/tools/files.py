@@ -3,6 +3,8 @@
 import asyncio
 import difflib
 import io
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -11,7 +13,7 @@ from msgspec import Meta
 from sylph.core.errors import ToolError
 from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.tools import atomic, diff, document, folder
+from sylph.tools import atomic, diff, document, folder, outcome
 from sylph.tools.lines import LINES, Part, header, part
 from sylph.tools.workspace import changeable, inside, printable, reported, shown
 
@@ -81,7 +83,17 @@ async def write(args: Write, context: Context) -> Result:
     return await asyncio.to_thread(_write, args, context.workspace)
 
 
-def _write(args: Write, root: Path) -> Result:
+async def foresee_write(args: Write, context: Context) -> Mapping[str, str]:
+    path, data, _ = await asyncio.to_thread(_prepare, args, context.workspace)
+    return outcome.foresee(context.workspace, path, data)
+
+
+async def recover_write(_: Write, context: Context) -> Result | None:
+    return await asyncio.to_thread(outcome.recover, context)
+
+
+def _prepare(args: Write, root: Path) -> tuple[Path, bytes, os.stat_result | None]:
+    """Where the content goes, how it is to be written there, and what is there now."""
     path = changeable(root, args.path)
     with reported(args.path):
         head, was = b"", atomic.state(path)
@@ -89,7 +101,12 @@ def _write(args: Write, root: Path) -> Result:
             document.stat(path, args.path)
             document.refuse_locked(path, args.path)
             head = document.sample(path)
-        data = document.dress(args.content, head)
+        return path, document.dress(args.content, head), was
+
+
+def _write(args: Write, root: Path) -> Result:
+    path, data, was = _prepare(args, root)
+    with reported(args.path):
         atomic.replace(path, data, was=was)
     said = "Replaced" if was else "Created"
     return Result(text=f"{said} {shown(root, path)}: {count(len(args.content.splitlines()), 'line')}.")
@@ -157,6 +174,8 @@ WRITE = Tool(
     recourse="by_content",
     preview=preview_write,
     judge=judge_write,
+    foresee=foresee_write,
+    recover=recover_write,
 )
 LIST = Tool(
     name="list",

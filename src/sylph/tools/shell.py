@@ -1,7 +1,7 @@
-"""Running a command line in the workspace."""
+"""Running a command line in the workspace, so that its outcome is known whatever happens to Sylph."""
 
-import asyncio
 import codecs
+import os
 import re
 import shutil
 import signal
@@ -10,10 +10,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sylph.core.errors import ToolError, Trouble
+from sylph.core.errors import ToolError, Trouble, Unknown
+from sylph.core.run import Lost, Order, Ran
 from sylph.core.tool import Args, Context, Result, Tool
-from sylph.tools.kept import Kept
-from sylph.tools.process import Ended, Process, start
 from sylph.tools.workspace import folder, reported, shown
 
 DEFAULT = 120.0
@@ -47,9 +46,12 @@ def shell(environ: Mapping[str, str]) -> Tool:
     basis = {**clean(environ), **QUIET}
 
     async def run(args: Shell, context: Context) -> Result:
-        with reported("The command"):
-            process = _start(interpreter, args, context, basis)
-        return await _follow(process, args, context)
+        order = _order(interpreter, args, context, basis)
+        return _told(await context.runs.run(order, Live(context.output).add), args, context)
+
+    async def recover(args: Shell, context: Context) -> Result | None:
+        ran = await context.runs.attach(Live(context.output).add)
+        return None if ran is None else _told(ran, args, context)
 
     return Tool(
         name="shell",
@@ -58,8 +60,9 @@ def shell(environ: Mapping[str, str]) -> Tool:
         run=run,
         effect="write",
         risk="caution",
-        recourse="unknowable",
+        recourse="by_probe",
         preview=preview,
+        recover=recover,
         seconds=LONGEST,
     )
 
@@ -72,64 +75,68 @@ def clean(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not SECRET.search(name)}
 
 
-def _start(interpreter: str, args: Shell, context: Context, basis: Mapping[str, str]) -> Process:
+def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, str]) -> Order:
     if any("\0" in text for text in (args.command, *args.env, *args.env.values())):
         raise ToolError("A command cannot hold a NUL byte.", kind="bad_command")
     if any("=" in name or not name for name in args.env):
         raise ToolError("The name of a variable is empty or holds a =.", kind="bad_command")
-    place = folder(context.workspace, args.cwd)
-    return start([interpreter, "-c", args.command], cwd=place, env={**basis, **args.env})
+    with reported("The command"):
+        place = folder(context.workspace, args.cwd)
+    return Order(
+        argv=(interpreter, "-c", args.command),
+        cwd=str(place),
+        env={**basis, **args.env},
+        seconds=_limit(args, context),
+    )
 
 
-class Output:
-    """Bytes in, text out: shown live as far as anybody watches, kept as far as memory allows."""
+class Live:
+    """Bytes in, text out, as far as anybody watches; a character split between two pieces stays whole."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._live = LIVE
-        self.kept = Kept()
+        self._left = LIVE
 
-    def add(self, data: bytes, *, final: bool = False) -> None:
-        text = self._decode(data, final)
-        if not text:
-            return
-        self.kept.add(text)
-        if self._live > 0:
-            self._show(text)
-            self._live -= len(text)
+    def add(self, data: bytes) -> None:
+        if self._left > 0 and (text := self._decode(data)):
+            self._show(text[: self._left])
+            self._left -= len(text)
 
 
-async def _follow(process: Process, args: Shell, context: Context) -> Result:
-    limit = min(args.seconds, context.seconds)
-    output, late = Output(context.output), False
-    async with process:
-        try:
-            async with asyncio.timeout(limit):
-                while data := await process.piece():
-                    output.add(data)
-                await process.done()
-        except TimeoutError:
-            late = True
-        ended = await process.end()
-    output.add(ended.rest, final=True)
-    text = output.kept.text()
+def _told(ran: Ran | Lost, args: Shell, context: Context) -> Result:
+    if isinstance(ran, Lost):
+        raise Unknown(
+            f"How the command ended is not known: {ran.evidence}.",
+            details={"output so far": ran.head.decode("utf-8", "replace")[-4000:]},
+            next=["Find out what it did before you run it again."],
+        )
+    if ran.failed:
+        with reported("The command"):
+            raise OSError(ran.failed, os.strerror(ran.failed))
+    text = _text(ran)
     body = text if not text or text.endswith("\n") else f"{text}\n"
-    return _late(body, ended, limit, most=context.seconds) if late else _finished(body, ended)
+    if ran.why == "time":
+        return _late(body, ran, _limit(args, context), most=context.seconds)
+    note = "[what it left running was ended]\n" if ran.left else ""
+    note += {"memory": "[ended: it used too much memory]\n", "stopped": "[stopped]\n"}.get(ran.why, "")
+    return Result(text=f"{body}{note}[{_fate(ran)}]", ok=ran.exit == 0, exit=_exit(ran))
 
 
-def _finished(body: str, ended: Ended) -> Result:
-    note = "[what it left running was ended]\n" if ended.left else ""
-    return Result(text=f"{body}{note}[{_fate(ended)}]", ok=ended.code == 0, exit=_exit(ended))
+def _text(ran: Ran) -> str:
+    if not ran.dropped:
+        return (ran.head + ran.tail).decode("utf-8", "replace")
+    note = f"\n[… {ran.dropped:,} bytes dropped …]\n".encode()
+    return (ran.head + note + ran.tail).decode("utf-8", "replace")
 
 
-def _late(body: str, ended: Ended, limit: float, *, most: float) -> Result:
+def _late(body: str, ran: Ran, limit: float, *, most: float) -> Result:
     said = f"timed out after {limit:g} s, and all it had started was ended"
     more = (f"Give it more time with seconds, at most {most:g}.",) if limit < most else ()
     return Result(
-        text=f"{body}[{said}; {_fate(ended)}]",
+        text=f"{body}[{said}; {_fate(ran)}]",
         ok=False,
-        exit=_exit(ended),
+        exit=_exit(ran),
         trouble=Trouble(
             "timed_out",
             f"The command {said}.",
@@ -139,12 +146,16 @@ def _late(body: str, ended: Ended, limit: float, *, most: float) -> Result:
     )
 
 
-def _exit(ended: Ended) -> int:
+def _limit(args: Shell, context: Context) -> float:
+    return min(args.seconds, context.seconds)
+
+
+def _exit(ran: Ran) -> int:
     """As a shell counts: 128 and the signal for what was killed."""
-    return ended.code if ended.code >= 0 else 128 - ended.code
+    return ran.exit if ran.exit >= 0 else 128 - ran.exit
 
 
-def _fate(ended: Ended) -> str:
-    if ended.code >= 0:
-        return f"exit {ended.code}"
-    return f"exit {_exit(ended)}: killed by signal {-ended.code} ({signal.strsignal(-ended.code)})"
+def _fate(ran: Ran) -> str:
+    if ran.exit >= 0:
+        return f"exit {ran.exit}"
+    return f"exit {_exit(ran)}: killed by signal {-ran.exit} ({signal.strsignal(-ran.exit)})"

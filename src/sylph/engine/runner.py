@@ -1,0 +1,372 @@
+"""The journaled runner: a process of its own that runs commands, writes down what becomes of them, and outlives Sylph.
+
+It needs nothing but the standard library and is started as a script, with its folder as the argument. Its parent writes
+orders to the socket on file descriptor 0, one line of JSON each, and gets a short line per event back: `KEY output`,
+`KEY ended`. What happened is not in those lines but in two files per command, which anybody can read,
+also when the parent and the runner are long gone:
+
+    KEY.run   lines of JSON: {"intent": …}, {"started": …}, {"ended": …}
+    KEY.out   the output as it came, up to a limit; at the end, the last part of what went over it
+
+When the parent is gone the runner finishes what runs, and ends. It leaves no process behind: what a command leaves
+running becomes the runner's own child (it is a subreaper, where the kernel knows such a thing) and is ended with it.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+GRACE = 0.3  # seconds between asking a command to end and ending it
+DRAIN = 0.2  # seconds for output that is still on its way when a command has ended
+BEAT = 0.5  # seconds between two looks at memory
+CHUNK = 65536
+MARK = "SYLPH_RUN"
+
+
+class Journal:
+    """What is written down of one command."""
+
+    def __init__(self, folder: str, key: str, head: int, tail: int) -> None:
+        self._run = os.open(f"{folder}/{key}.run", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._out = os.open(f"{folder}/{key}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._room, self._size = head, tail
+        self._tail = bytearray()
+        self._total = self._head = 0
+
+    def note(self, **what: object) -> None:
+        os.write(self._run, json.dumps(what).encode() + b"\n")
+
+    def output(self, data: bytes) -> None:
+        self._total += len(data)
+        fits = data[: self._room]
+        if fits:
+            os.write(self._out, fits)
+            self._room -= len(fits)
+            self._head += len(fits)
+        if rest := data[len(fits) :]:
+            self._tail += rest
+            del self._tail[: -self._size]
+
+    def end(self, **what: object) -> None:
+        if self._tail:
+            os.write(self._out, self._tail)
+        self.note(ended={**what, "bytes": self._total, "head": self._head})
+        os.close(self._run)
+        os.close(self._out)
+
+
+class Job:
+    """One command while it runs."""
+
+    def __init__(self, order: dict[str, Any], process: subprocess.Popen[bytes], journal: Journal) -> None:
+        self.key, self.process, self.journal = order["key"], process, journal
+        assert process.stdout
+        self.pipe: int | None = process.stdout.fileno()
+        os.set_blocking(self.pipe, False)
+        self.memory: int = order.get("memory", 0)
+        self.began = time.monotonic()
+        self.deadline: float | None = self.began + order["seconds"] if order.get("seconds") else None
+        self.kill_at: float | None = None
+        self.drain_until: float | None = None
+        self.code: int | None = None
+        self.why = ""
+
+
+class Runner:
+    def __init__(self, parent: socket.socket, folder: str) -> None:
+        self._parent: socket.socket | None = parent
+        self._folder = folder
+        self._jobs: dict[str, Job] = {}
+        self._orders = b""
+        self._selector = selectors.DefaultSelector()
+        self._beat = 0.0
+
+    def run(self) -> None:
+        """Works until the parent is gone and nothing runs any more."""
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, _wake)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self._selector.register(woken, selectors.EVENT_READ, lambda: self._reap(woken))
+        assert self._parent
+        self._selector.register(self._parent, selectors.EVENT_READ, self._read_orders)
+        while self._parent or self._jobs:
+            for key, _ in self._selector.select(self._patience()):
+                key.data()
+            self._look()
+
+    # Orders
+
+    def _read_orders(self) -> None:
+        assert self._parent
+        try:
+            data = self._parent.recv(CHUNK)
+        except OSError:
+            data = b""
+        if not data:
+            self._selector.unregister(self._parent)
+            self._parent.close()
+            self._parent = None
+            return
+        *lines, self._orders = (self._orders + data).split(b"\n")
+        for line in lines:
+            self._obey(json.loads(line))
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        if order["do"] == "start":
+            self._start(order)
+        elif order["do"] == "stop" and (job := self._jobs.get(order["key"])):
+            self._stop(job, order.get("why", "stopped"))
+        elif order["do"] == "input" and (job := self._jobs.get(order["key"])):
+            self._input(job, order)
+
+    def _start(self, order: dict[str, Any]) -> None:
+        journal = Journal(self._folder, order["key"], order["head"], order["tail"])
+        me = os.getpid()
+        journal.note(intent={"argv": order["argv"], "runner": me, "runner_start": start_time(me), "boot": boot_id()})
+        try:
+            process = subprocess.Popen(
+                order["argv"],
+                cwd=order["cwd"],
+                env={**order["env"], MARK: order["key"]},
+                stdin=subprocess.PIPE if order.get("input") else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as error:
+            journal.end(failed=error.errno)
+            self._tell(order["key"], "ended")
+            return
+        job = Job(order, process, journal)
+        journal.note(started={"pid": process.pid, "start": start_time(process.pid)})
+        self._jobs[job.key] = job
+        assert process.stdout
+        self._selector.register(process.stdout, selectors.EVENT_READ, lambda: self._copy(job))
+
+    def _input(self, job: Job, order: dict[str, Any]) -> None:
+        if job.process.stdin:
+            with contextlib.suppress(OSError):
+                job.process.stdin.write(order["text"].encode())
+                if order.get("close"):
+                    job.process.stdin.close()
+
+    # What happens
+
+    def _copy(self, job: Job) -> None:
+        if job.pipe is None:
+            return
+        try:
+            data = os.read(job.pipe, CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            job.journal.output(data)
+            self._tell(job.key, "output")
+            return
+        self._close_pipe(job)
+        if job.code is not None:
+            self._end(job)
+
+    def _reap(self, woken: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(woken, CHUNK)
+        for job in list(self._jobs.values()):
+            if job.code is None and (code := ended(job.process.pid)) is not None:
+                job.code, job.drain_until = code, time.monotonic() + DRAIN
+                if job.pipe is None:
+                    self._end(job)
+        for pid in set(adopted()) - {job.process.pid for job in self._jobs.values()}:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+    def _look(self) -> None:
+        """What time brings: limits reached, patience at an end."""
+        now = time.monotonic()
+        beat = now - self._beat >= BEAT
+        for job in list(self._jobs.values()):
+            if job.drain_until and now >= job.drain_until:
+                self._end(job)
+            elif job.kill_at and now >= job.kill_at:
+                self._kill(job, signal.SIGKILL)
+                job.kill_at = now + GRACE
+            elif job.deadline and now >= job.deadline and not job.why:
+                self._stop(job, "time")
+            elif beat and job.memory and not job.why and self._resident(job) > job.memory:
+                self._stop(job, "memory")
+        if beat:
+            self._beat = now
+
+    def _patience(self) -> float | None:
+        moments = [
+            moment for job in self._jobs.values() for moment in (job.deadline, job.kill_at, job.drain_until) if moment
+        ]
+        if any(job.memory for job in self._jobs.values()):
+            moments.append(self._beat + BEAT)
+        return max(min(moments) - time.monotonic(), 0.0) if moments else None
+
+    def _stop(self, job: Job, why: str) -> None:
+        if not job.why:
+            job.why = why
+            job.kill_at = time.monotonic() + GRACE
+            self._kill(job, signal.SIGTERM)
+
+    def _end(self, job: Job) -> None:
+        del self._jobs[job.key]
+        self._close_pipe(job)
+        left = self._sweep(job)
+        # Reaped only now: until then no other process can get its number, and with it our signals.
+        job.process.wait()
+        took = round(time.monotonic() - job.began, 3)
+        job.journal.end(exit=job.code, why=job.why, seconds=took, left=left)
+        self._tell(job.key, "ended")
+
+    def _close_pipe(self, job: Job) -> None:
+        if job.pipe is not None and job.process.stdout:
+            self._selector.unregister(job.process.stdout)
+            job.process.stdout.close()
+            job.pipe = None
+
+    # The family of a command
+
+    def _kill(self, job: Job, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(job.process.pid, number)
+        for pid in family(job):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+    def _sweep(self, job: Job) -> bool:
+        """Ends what the command left running; each pass may orphan others, which then become visible here."""
+        found = bool(family(job))
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(job.process.pid, signal.SIGKILL)
+        for _ in range(100):
+            left = [pid for pid in adopted() if marked(pid, job.key)]
+            if not left:
+                break
+            found = True
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+        return found
+
+    def _resident(self, job: Job) -> int:
+        return sum(resident(pid) for pid in [job.process.pid, *family(job)])
+
+    def _tell(self, key: str, what: str) -> None:
+        if self._parent:
+            with contextlib.suppress(OSError):
+                self._parent.send(f"{key} {what}\n".encode(), socket.MSG_DONTWAIT)
+
+
+def _wake(_number: int, _frame: object) -> None:
+    """Nothing to do but to be there: the signal has woken the loop."""
+
+
+def family(job: Job) -> list[int]:
+    """The living descendants of a command, also those that left its process group."""
+    found: list[int] = []
+    waiting = children(job.process.pid) + [pid for pid in adopted() if marked(pid, job.key)]
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children(pid)
+    return found
+
+
+def ended(pid: int) -> int | None:
+    """How a child ended, as minus the signal or its exit code; None while it runs. It stays a zombie."""
+    seen = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if seen is None:
+        return None
+    return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
+
+
+def adopted() -> list[int]:
+    return children(os.getpid())
+
+
+def children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def marked(pid: int, key: str) -> bool:
+    """Whether a process was started by the command `key`: it carries the mark in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"{MARK}={key}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def start_time(pid: int) -> str:
+    """When a process began, as the kernel counts: with the pid it names the process for good."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except (OSError, IndexError):
+        return True
+
+
+def boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def adopt_orphans() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def main() -> None:
+    # Nobody's child: the parent need not wait for it, nor it for the parent.
+    if os.fork():
+        os._exit(0)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        # A handler and not SIG_IGN: that would be handed down to the commands.
+        signal.signal(number, _wake)
+    adopt_orphans()
+    parent = socket.socket(fileno=os.dup(0))
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    parent.sendall(b"- ready\n")
+    Runner(parent, sys.argv[1]).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""Commands under the journaled runner, as the engine sees them: order, follow, find again."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sylph.core.run import Lost, Order, Ran, Show
+from sylph.engine import runner as script
+
+PROGRAM = script.__file__
+# A notice can get lost when the socket is full; then this long passes until the next look.
+LOOK = 0.25
+# Without a runner of our own there is nobody to send notices.
+POLL = 0.03
+READY = b"- ready"
+STOPPING = 0.7
+
+
+class _Intent(msgspec.Struct):
+    runner: int
+    runner_start: str
+    boot: str
+
+
+class _Started(msgspec.Struct):
+    pid: int
+    start: str
+
+
+class _Ended(msgspec.Struct):
+    bytes: int
+    head: int
+    exit: int = 0
+    why: str = ""
+    seconds: float = 0.0
+    left: bool = False
+    failed: int = 0
+
+
+class _Line(msgspec.Struct):
+    intent: _Intent | None = None
+    started: _Started | None = None
+    ended: _Ended | None = None
+
+
+@dataclass(slots=True)
+class Story:
+    """What the journal says of a command so far."""
+
+    intent: _Intent | None = None
+    started: _Started | None = None
+    ended: _Ended | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether the runner that keeps this journal still lives."""
+        intent = self.intent
+        return bool(intent and script.boot_id() == intent.boot and alive(intent.runner, intent.runner_start))
+
+    @property
+    def running(self) -> bool:
+        return bool(self.started and alive(self.started.pid, self.started.start))
+
+
+class Notice:
+    """Wakes whoever follows a command: there is output, or it may have ended."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self.ended = False
+
+    def wake(self, *, ended: bool) -> None:
+        self.ended = self.ended or ended
+        self._event.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """False if nothing came: then the files have to be looked at, for a notice can get lost."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True
+
+
+class Runner:
+    """The one runner of this process. It is started when it is first needed, or a little before (`warm`)."""
+
+    def __init__(self, folder: Path, python: str = sys.executable) -> None:
+        self.folder, self._python = folder, python
+        self._socket: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._notices: dict[str, Notice] = {}
+        self._unread = b""
+        self._kept: set[str] = set()
+
+    def warm(self) -> None:
+        """Starts the runner without waiting for it."""
+        if self._socket is None:
+            self._start()
+
+    def order(self, key: str, order: Order) -> None:
+        self.warm()
+        line = {
+            "do": "start",
+            "key": key,
+            "argv": list(order.argv),
+            "cwd": order.cwd,
+            "env": dict(order.env),
+            "seconds": order.seconds,
+            "memory": order.memory,
+            "head": order.head,
+            "tail": order.tail,
+            "input": order.input,
+        }
+        self._kept.add(key)
+        self._send(line)
+
+    def stop(self, key: str, why: str = "stopped") -> None:
+        """Ends a command that this runner started."""
+        if self._socket:
+            self._send({"do": "stop", "key": key, "why": why})
+
+    def notice(self, key: str) -> "Notice":
+        return self._notices.setdefault(key, Notice())
+
+    def found(self, key: str) -> None:
+        """There is a journal that another process left."""
+        self._kept.add(key)
+
+    def forget(self, key: str) -> None:
+        """The end is in the log: the journal, if there was one, has done its work."""
+        self._notices.pop(key, None)
+        if key not in self._kept:
+            return
+        self._kept.discard(key)
+        for name in (f"{key}.run", f"{key}.out"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Lets go of the runner; it ends when its commands have."""
+        if self._socket:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+            self._reap()
+
+    def _reap(self) -> None:
+        """The process we started only starts the runner, and is gone in a moment."""
+        if self._process:
+            self._process.wait()
+            self._process = None
+
+    @property
+    def alive(self) -> bool:
+        return self._socket is not None
+
+    def _start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [self._python, "-I", "-S", PROGRAM, str(self.folder)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        ours.settimeout(0.0)
+        self._socket = ours
+        asyncio.get_running_loop().add_reader(ours, self._read)
+
+    def _send(self, line: dict[str, Any]) -> None:
+        assert self._socket
+        # Orders are few and the runner reads at once: a full socket means that it hangs.
+        self._socket.settimeout(5.0)
+        try:
+            self._socket.sendall(json.dumps(line).encode() + b"\n")
+        finally:
+            self._socket.settimeout(0.0)
+
+    def _read(self) -> None:
+        assert self._socket
+        try:
+            data = self._socket.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._gone()
+            return
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            if line == READY:
+                self._reap()
+            key, _, what = line.partition(b" ")
+            if notice := self._notices.get(key.decode()):
+                notice.wake(ended=what == b"ended")
+
+    def _gone(self) -> None:
+        """The runner died. Whoever waits looks at the journals."""
+        self.close()
+        for notice in self._notices.values():
+            notice.wake(ended=True)
+
+
+class CallRuns:
+    """core.run.Runs for one call of one session."""
+
+    def __init__(self, runner: Runner, key: str) -> None:
+        self._runner, self._key = runner, key
+
+    async def run(self, order: Order, show: Show) -> Ran | Lost:
+        self._runner.notice(self._key)
+        self._runner.order(self._key, order)
+        try:
+            return await self._follow(show)
+        except asyncio.CancelledError:
+            await self._stopped()
+            raise
+
+    async def attach(self, show: Show) -> Ran | Lost | None:
+        if not self._path("run").exists():
+            return None
+        self._runner.found(self._key)
+        return await self._follow(show)
+
+    async def _follow(self, show: Show) -> Ran | Lost:
+        notice, offset = self._runner.notice(self._key), 0
+        told = False
+        while True:
+            ours = self._runner.alive
+            if not ours or not told or notice.ended:
+                story = read_story(self._path("run"))
+                if story.ended:
+                    self._pass_on(show, offset, story.ended.head)
+                    return self._ran(story.ended)
+                if not self._runner.alive and not story.watched:
+                    return self._lost(story)
+            offset = self._pass_on(show, offset)
+            told = await notice.wait(LOOK if ours else POLL)
+
+    def _pass_on(self, show: Show, offset: int, upto: int | None = None) -> int:
+        """Shows what came since the last look. The end of a long output is not part of the stream."""
+        try:
+            with self._path("out").open("rb") as file:
+                file.seek(offset)
+                data = file.read(-1 if upto is None else max(upto - offset, 0))
+        except FileNotFoundError:
+            return offset
+        if data:
+            show(data)
+        return offset + len(data)
+
+    def _ran(self, ended: _Ended) -> Ran:
+        whole = self._path("out").read_bytes()
+        head, tail = whole[: ended.head], whole[ended.head :]
+        return Ran(
+            exit=ended.exit,
+            head=head,
+            tail=tail,
+            dropped=ended.bytes - len(whole),
+            why=ended.why,  # pyright: ignore[reportArgumentType] - written by our own runner
+            seconds=ended.seconds,
+            left=ended.left,
+            failed=ended.failed,
+        )
+
+    def _lost(self, story: Story) -> Lost:
+        """The runner is gone and saw no end. Nothing may run on unwatched, so what is left is ended."""
+        if story.running and story.started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(story.started.pid, signal.SIGKILL)
+        out = self._path("out")
+        return Lost(evidence=_evidence(story), head=out.read_bytes() if out.exists() else b"")
+
+    async def _stopped(self) -> None:
+        """Waits for the end of a command that was told to stop, a little longer than that may take."""
+        self._runner.stop(self._key)
+        notice = self._runner.notice(self._key)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOPPING):
+                while not notice.ended:
+                    await notice.wait(STOPPING)
+
+    def _path(self, kind: str) -> Path:
+        return self._runner.folder / f"{self._key}.{kind}"
+
+
+def read_story(path: Path) -> Story:
+    story = Story()
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return story
+    for line in lines:
+        # The last line may be half written; then it counts as not written.
+        with contextlib.suppress(msgspec.DecodeError):
+            said = msgspec.json.decode(line, type=_Line)
+            story.intent = said.intent or story.intent
+            story.started = said.started or story.started
+            story.ended = said.ended or story.ended
+    return story
+
+
+def alive(pid: int, start: str) -> bool:
+    """Whether exactly this process lives: a number alone may have been given to another one since."""
+    return script.start_time(pid) == start != "" and not script.is_zombie(pid)
+
+
+def _evidence(story: Story) -> str:
+    if story.intent and script.boot_id() != story.intent.boot:
+        return "the machine was restarted while it ran"
+    if story.started is None:
+        return "its runner died at the moment it was to be started"
+    if story.running:
+        return "its runner died; the command itself was still running and was ended"
+    return "its runner died before it, and nobody saw how it ended"

@@ -1,0 +1,203 @@
+"""Commands outlive whoever ordered them, and how they ended can always be told, or it is said that it cannot."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import pytest
+
+from sylph.core.run import Lost, Order, Ran
+from sylph.engine.runs import CallRuns, Runner, alive, read_story
+
+HUNGRY = "import time; x = bytearray(300_000_000); time.sleep(30)"
+ENV = {"PATH": os.environ["PATH"]}
+
+
+@pytest.fixture
+async def runner(tmp_path: Path) -> AsyncGenerator[Runner]:
+    runner = Runner(tmp_path / "runs")
+    yield runner
+    runner.close()
+
+
+def order(command: str, **how: object) -> Order:
+    return Order(argv=("bash", "-c", command), cwd="/", env=ENV, **how)  # pyright: ignore[reportArgumentType]
+
+
+async def run(runner: Runner, command: str, key: str = "k", **how: object) -> Ran:
+    ran = await CallRuns(runner, key).run(order(command, **how), lambda _: None)
+    assert isinstance(ran, Ran)
+    return ran
+
+
+async def until(true: Callable[[], object], seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+def processes(command: bytes) -> list[str]:
+    return [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if command in _read(path)]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def pid_of(runner: Runner, key: str = "k") -> int:
+    started = read_story(runner.folder / f"{key}.run").started
+    return started.pid if started else 0
+
+
+def runner_pid(runner: Runner, key: str = "k") -> int:
+    intent = read_story(runner.folder / f"{key}.run").intent
+    assert intent
+    return intent.runner
+
+
+async def test_output_and_exit_code_come_back(runner: Runner) -> None:
+    ran = await run(runner, "echo out; echo err >&2; exit 3")
+    assert (ran.exit, ran.head, ran.why, ran.failed) == (3, b"out\nerr\n", "", 0)
+
+
+async def test_output_is_passed_on_while_it_comes(runner: Runner) -> None:
+    seen: list[bytes] = []
+    task = asyncio.create_task(CallRuns(runner, "k").run(order("echo one; sleep 30"), seen.append))
+    await until(lambda: b"".join(seen) == b"one\n")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_one_runner_serves_many_commands_at_once(runner: Runner) -> None:
+    ran = await asyncio.gather(*(run(runner, f"echo {number}", key=f"k{number}") for number in range(20)))
+    assert [each.head for each in ran] == [f"{number}\n".encode() for number in range(20)]
+    assert len({runner_pid(runner, f"k{number}") for number in range(20)}) == 1
+
+
+async def test_a_command_that_takes_too_long_or_too_much_is_ended(runner: Runner) -> None:
+    late = await run(runner, "sleep 30", seconds=0.2)
+    hungry = await run(runner, f"{sys.executable} -c '{HUNGRY}'", "m", memory=10**8)
+    assert (late.why, hungry.why) == ("time", "memory")
+
+
+async def test_of_endless_output_the_first_and_the_last_is_kept(runner: Runner) -> None:
+    ran = await run(runner, "echo first; head -c 100000 /dev/zero; echo last", head=1000, tail=500)
+    assert ran.head.startswith(b"first\n")
+    assert ran.tail.endswith(b"last\n")
+    assert (len(ran.head), len(ran.tail), ran.dropped) == (1000, 500, 100_011 - 1500)
+
+
+async def test_what_cannot_be_started_says_why(runner: Runner) -> None:
+    ran = await CallRuns(runner, "k").run(Order(argv=("/no/such/program",), cwd="/"), lambda _: None)
+    assert isinstance(ran, Ran)
+    assert os.strerror(ran.failed) == "No such file or directory"
+
+
+async def test_nothing_is_left_running(runner: Runner) -> None:
+    ran = await run(runner, "(setsid sleep 77 &); sleep 77 & disown; echo $$")
+    assert ran.left
+    assert not processes(b"sleep\x0077")
+
+
+ORPHAN = """
+import asyncio, sys
+from pathlib import Path
+from sylph.core.run import Order
+from sylph.engine.runs import CallRuns, Runner
+
+async def main():
+    runner = Runner(Path(sys.argv[1]))
+    order = Order(argv=("bash", "-c", sys.argv[2]), cwd="/", env={{"PATH": {path!r}}})
+    await CallRuns(runner, "k").run(order, lambda data: print(data.decode(), flush=True))
+
+asyncio.run(main())
+"""
+
+
+def abandon(folder: Path, command: str) -> None:
+    """A process that orders a command and is killed when the first output comes."""
+    script = textwrap.dedent(ORPHAN.format(path=os.environ["PATH"]))
+    process = subprocess.Popen([sys.executable, "-c", script, str(folder), command], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+async def test_a_command_outlives_its_parent_and_is_followed_again(runner: Runner) -> None:
+    abandon(runner.folder, "echo begun; sleep 0.5; echo done; exit 5")
+    seen: list[bytes] = []
+    ran = await CallRuns(runner, "k").attach(seen.append)
+    assert isinstance(ran, Ran)
+    assert (ran.exit, ran.head, b"".join(seen)) == (5, b"begun\ndone\n", b"begun\ndone\n")
+
+
+async def test_a_command_that_ended_meanwhile_tells_its_true_end(runner: Runner) -> None:
+    abandon(runner.folder, "echo begun; sleep 0.1; exit 7")
+    await until(lambda: read_story(runner.folder / "k.run").ended)
+    ran = await CallRuns(runner, "k").attach(lambda _: None)
+    assert isinstance(ran, Ran)
+    assert ran.exit == 7
+
+
+async def test_the_runner_ends_when_nothing_is_left_to_do(runner: Runner) -> None:
+    abandon(runner.folder, "echo begun; sleep 0.2")
+    pid = runner_pid(runner)
+    await until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+async def test_the_time_limit_holds_without_a_parent(runner: Runner) -> None:
+    task = asyncio.create_task(CallRuns(runner, "k").run(order("sleep 30", seconds=0.5), lambda _: None))
+    await until(lambda: pid_of(runner))
+    runner.close()
+    ran = await task
+    assert isinstance(ran, Ran)
+    assert ran.why == "time"
+
+
+async def test_what_never_reached_the_runner_never_began(runner: Runner) -> None:
+    assert await CallRuns(runner, "k").attach(lambda _: None) is None
+
+
+async def test_with_the_runner_killed_the_end_is_not_known_and_nothing_runs_on(runner: Runner) -> None:
+    task = asyncio.create_task(CallRuns(runner, "k").run(order("echo begun; sleep 30"), lambda _: None))
+    await until(lambda: (runner.folder / "k.out").exists() and (runner.folder / "k.out").read_bytes())
+    pid = pid_of(runner)
+    os.kill(runner_pid(runner), signal.SIGKILL)
+    lost = await task
+    assert isinstance(lost, Lost)
+    assert (lost.head, "runner died" in lost.evidence) == (b"begun\n", True)
+    await until(lambda: not alive(pid, read_story(runner.folder / "k.run").started.start))  # pyright: ignore[reportOptionalMemberAccess]
+
+
+async def test_after_a_killed_runner_there_is_a_new_one(runner: Runner) -> None:
+    await run(runner, "true")
+    os.kill(runner_pid(runner), signal.SIGKILL)
+    await until(lambda: not runner.alive)
+    assert (await run(runner, "echo again", "next")).head == b"again\n"
+
+
+async def test_a_journal_of_another_boot_is_a_lost_command(runner: Runner) -> None:
+    runner.folder.mkdir()
+    intent = '{"intent": {"runner": 1, "runner_start": "1", "boot": "another"}}\n'
+    (runner.folder / "k.run").write_text(intent + '{"started": {"pid": 1, "start": "0"}}\n{"ended": {"ex')
+    lost = await CallRuns(runner, "k").attach(lambda _: None)
+    assert isinstance(lost, Lost)
+    assert "restarted" in lost.evidence
+
+
+async def test_a_forgotten_command_leaves_no_files(runner: Runner) -> None:
+    await run(runner, "echo hi")
+    runner.forget("k")
+    assert not list(runner.folder.iterdir())
