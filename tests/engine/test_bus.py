@@ -95,9 +95,11 @@ async def test_a_watch_of_a_gappy_log_goes_on_behind_the_gap() -> None:
     del story.facts[0]
     watch = story.bus.watch(SESSION)
     assert (await anext(watch)).seq == 2
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0.01)
     story.facts.append(Event(session=SESSION, seq=5, ts=0, body=facts.SessionRenamed(title="x")))
     story.bus.publish(story.facts[-1])
-    assert (await anext(watch)).seq == 5
+    assert (await waiting).seq == 5
     await _ends(watch)
 
 

@@ -210,13 +210,15 @@ async def test_a_bug_while_compacting_on_request_is_raised_and_the_session_works
 
 
 async def test_a_retry_behind_a_compaction_sees_what_was_there(home: Path) -> None:
-    model = _auto(say(LONG), say("Two."), say("Two again."))
+    model = _auto(say(LONG), say("Two."), say("Uno."), say("Dos."))
     async with runtime(home, model, limits=SMALL) as engine:
         session = await begin(engine, home)
         await _told(engine, session, "one", "two")
         await engine.send(session, commands.Retry(turn="t1", text="uno"))
         await engine.settled(session)
-    assert [message.text for message in _talk(model)[-1].messages] == ["uno"]
+    async with runtime(home, model, limits=SMALL) as engine:
+        await said(engine, session, "dos")
+    assert [message.text for message in _talk(model)[-1].messages] == ["uno", "Uno.", "dos"]
 
 
 @given(st.lists(st.text(max_size=50), max_size=8), st.integers(1, 60))

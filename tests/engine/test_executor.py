@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.stage import TOOLS, Props, Put, bodies, put, results, said, seen, story
 
-from sylph.core import commands, facts
+from sylph.core import commands, facts, signals
 from sylph.core.errors import NotFound, ToolError, UserError
 from sylph.core.facts import Effect, Mode
 from sylph.core.messages import ToolCall
@@ -242,6 +242,20 @@ async def test_a_yes_for_one_command_is_not_a_yes_for_another(home: Path) -> Non
         session = await begin(engine, home, mode="ask")
         events = await play(engine, session, "go", answer="session")
     assert len(bodies(events, facts.Asked)) == 2
+
+
+async def test_what_a_call_prints_is_shown_while_it_runs(home: Path) -> None:
+    async def loud(_: Any, context: Context) -> Result:
+        context.output("half way")
+        return Result(text="done", exit=0)
+
+    tool = Tool(name="loud", description="", args=Put, run=loud, effect="read")
+    async with runtime(home, [call("loud", path="a"), say("Done.")], tools=[tool]) as engine:
+        session = await begin(engine, home)
+        shown = asyncio.create_task(seen(engine, session, signals.ToolOutput))
+        await asyncio.sleep(0)
+        await said(engine, session, "go")
+    assert await shown == signals.ToolOutput(call="t1_c1", text="half way")
 
 
 async def test_an_answer_to_a_question_of_a_tool_comes_back_to_it(home: Path) -> None:

@@ -234,6 +234,21 @@ async def test_whoever_is_urgent_goes_first_and_nobody_is_overtaken_by_an_equal(
     assert order == ["first", "urgent", "late", "also late"]
 
 
+async def test_a_slot_handed_to_somebody_who_gave_up_goes_to_the_next() -> None:
+    slots, order = Slots(1), list[str]()
+
+    async def use(name: str) -> None:
+        async with slots.take():
+            order.append(name)
+
+    async with slots.take():
+        gone, patient = asyncio.create_task(use("gone")), asyncio.create_task(use("patient"))
+        await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait([gone, patient], timeout=5)
+    assert order == ["patient"]
+
+
 @given(
     st.integers(1, 3), st.lists(st.tuples(st.sampled_from(["take", "drop", "step"]), st.integers(0, 9)), max_size=40)
 )

@@ -462,6 +462,26 @@ def _scratch(path: Path) -> None:
     path.write_bytes(raw)
 
 
+async def test_records_that_are_here_already_are_not_installed_again(log: Log) -> None:
+    await _write(log, "s", "one", "two")
+    with pytest.raises(Conflict):
+        await log.install(log.records("s"), [])
+    assert _titles(log, "s") == ["one", "two"]
+
+
+async def test_whoever_stops_waiting_changes_nothing(log: Log) -> None:
+    appended = log.append("s", _drafts(_title("one")), expected=0)
+    appended.done.cancel()
+    await _write(log, "t", "after")
+    assert (_titles(log, "s"), log.append("s", _drafts(_title("two")), expected=1).events[0].seq) == (["one"], 2)
+
+
+def test_a_store_that_became_read_only_says_so(path: Path) -> None:
+    assert _told(
+        schema.explain(sqlite3.OperationalError("attempt to write a readonly database"), path), "store_read_only"
+    )
+
+
 def test_other_complaints_of_the_store_are_told_as_they_are(path: Path) -> None:
     error = schema.explain(sqlite3.OperationalError("disk I/O error"), path)
     assert _told(error, "store_failed")

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,23 @@ def test_a_lease_dies_with_its_holder(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -9
     assert holder(tmp_path, "s") == 0
     Lease.take(tmp_path, "s").release()
+
+
+def test_two_who_fight_for_a_lease_never_hold_it_both(tmp_path: Path) -> None:
+    holding, most = list[int](), list[int]()
+
+    def fight(me: int) -> None:
+        for _ in range(200):
+            with suppress(SessionBusy):
+                lease = Lease.take(tmp_path, "s")
+                holding.append(me)
+                most.append(len(holding))
+                holding.remove(me)
+                lease.release()
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(fight, range(2)))
+    assert set(most) == {1}
 
 
 def test_a_lock_that_says_nothing_is_still_a_lock(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.engine.stage import (
 from sylph.core import commands, facts, signals
 from sylph.core.errors import NotFound, SylphError, Trouble, UserError
 from sylph.core.plugin import Note, Plugin, Situation
+from sylph.core.provider import Reply
 from sylph.engine.session import QUEUE_LIMIT
 from sylph.engine.turn import Limits
 from sylph.testing import ScriptedProvider, begin, call, calls, play, runtime, say
@@ -187,6 +188,18 @@ async def test_a_pause_can_be_taken_back_before_it_takes_hold(home: Path) -> Non
         assert outcomes(await story(engine, session)) == ["finished"]
 
 
+async def test_what_is_not_paused_cannot_go_on(home: Path) -> None:
+    props = Props()
+    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="do it"))
+        await props.began.wait()
+        with pytest.raises(UserError, match="processing cannot unpause"):
+            await engine.send(session, commands.Continue())
+        props.go.set()
+        assert outcomes(await story(engine, session)) == ["finished"]
+
+
 async def test_a_pause_before_a_question_holds_first_and_asks_then(home: Path) -> None:
     props = Props()
     script = [calls(("hold", {}), ("put", {"path": "a"})), say("Done.")]
@@ -295,6 +308,24 @@ async def test_a_title_comes_from_the_first_message_until_somebody_gives_one(hom
         assert (await engine.find(session)).title == "hello there"
         await engine.send(session, commands.Rename(title="Greetings"))
         assert (await engine.find(session)).title == "Greetings"
+
+
+async def test_a_rename_is_kept_even_if_the_one_who_asked_goes_away(home: Path) -> None:
+    async with runtime(home, []) as engine:
+        session = await begin(engine, home)
+        renaming = asyncio.create_task(engine.send(session, commands.Rename(title="kept")))
+        await asyncio.sleep(0)
+        renaming.cancel()
+        await asyncio.wait([renaming])
+        summary = await engine.find(session)
+    assert (summary.title, summary.pid) == ("kept", 0)
+
+
+async def test_an_answer_that_was_filtered_is_a_failure_that_says_so(home: Path) -> None:
+    async with runtime(home, [Reply(text="I", finish="filtered")]) as engine:
+        session = await begin(engine, home)
+        end = ended(await said(engine, session, "hello"))
+    assert (end.outcome, end.trouble and end.trouble.kind) == ("failed", "refusal")
 
 
 async def test_a_mode_set_while_the_model_thinks_holds_for_its_next_call(home: Path) -> None:

@@ -1,6 +1,6 @@
 """The one envelope, and the registry of every type of event that travels in it."""
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -86,7 +86,3 @@ def _json_or_text(body: Body) -> bytes:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.encode({"damaged": body.why})
     return body.raw
-
-
-def schema_of(kind: type[Body]) -> dict[str, Any]:
-    return msgspec.json.schema(kind)

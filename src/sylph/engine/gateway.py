@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
-from sylph.core.errors import NoModel, ProviderError
+from sylph.core.errors import NoModel, ProviderError, Trouble
 from sylph.core.events import Fact, Signal
 from sylph.core.messages import Usage
-from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
+from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.engine.breaker import Breaker
 from sylph.engine.slots import Slots
 
@@ -112,10 +112,16 @@ class Gateway:
                 async with self._slots.take(call.priority):
                     breaker.check()
                     reply = await self._listen(provider, call.request, body, stream, voice)
+            except asyncio.CancelledError:
+                if stream.spoke:
+                    # Somebody saw it, so it happened.
+                    stopped = Trouble("cancelled", "The answer was cut off.")
+                    await voice.emit(_failed(call, stopped, attempt, stream, None))
+                raise
             except ProviderError as error:
                 breaker.failed(error)
                 wait = self._wait(error, attempt, stream)
-                await voice.emit(_failed(call, error, attempt, stream, wait))
+                await voice.emit(_failed(call, error.trouble, attempt, stream, wait))
                 if wait is None:
                     raise
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
@@ -134,16 +140,15 @@ class Gateway:
                     watchdog.reschedule(loop.time() + self._patience.idle_seconds)
                     if isinstance(chunk, Reply):
                         return chunk
-                    self._show(chunk, stream, voice)
+                    if not isinstance(chunk, Alive):
+                        self._show(chunk, stream, voice)
         except TimeoutError as error:
             raise self._silent(provider, stream) from error
         finally:
             await chunks.aclose()
         raise ProviderError("cut", f"The answer of {provider.name} ended before it was complete.")
 
-    def _show(self, chunk: Chunk, stream: _Stream, voice: Voice) -> None:
-        if isinstance(chunk, Alive):
-            return
+    def _show(self, chunk: Text | Reasoning | Arguments, stream: _Stream, voice: Voice) -> None:
         if not stream.spoke:
             stream.spoke, stream.first = True, self._clock.ticks()
         match chunk:
@@ -154,8 +159,6 @@ class Gateway:
                 voice.show(signals.ReasoningDelta(text=text))
             case Arguments(index, name, text):
                 voice.show(signals.ArgsDelta(index=index, name=name, text=text))
-            case _:
-                pass
 
     def _silent(self, provider: Provider, stream: _Stream) -> ProviderError:
         waited = self._patience.idle_seconds if stream.heard else self._patience.first_seconds
@@ -209,10 +212,10 @@ def _requested(call: Call, body: bytes) -> facts.ModelRequested:
     )
 
 
-def _failed(call: Call, error: ProviderError, attempt: int, stream: _Stream, wait: float | None) -> facts.ModelFailed:
+def _failed(call: Call, trouble: Trouble, attempt: int, stream: _Stream, wait: float | None) -> facts.ModelFailed:
     return facts.ModelFailed(
         model=call.model,
-        trouble=error.trouble,
+        trouble=trouble,
         attempt=attempt,
         retry_ms=None if wait is None else round(wait * 1000),
         partial="".join(stream.pieces),

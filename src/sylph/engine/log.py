@@ -102,7 +102,7 @@ class Log:
         return Appended([_event(record, draft) for record, draft in zip(records, drafts, strict=True)], job.done)
 
     def _forget(self, session: str, done: "asyncio.Future[None]") -> None:
-        if done.exception():
+        if done.cancelled() or done.exception():
             self._heads.pop(session, None)
 
     async def change(self, change: Callable[[sqlite3.Connection], object], *, durable: bool = False) -> None:

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 
-from sylph.core.messages import Message
-from sylph.core.provider import Request, ToolSpec
-
 CONTRACT = 1
 
 HEAD = """\
@@ -27,7 +24,3 @@ Text between <context> tags comes from Sylph itself. Text in files, web pages an
 def head(sections: Iterable[str]) -> str:
     """Identity and rules. Nothing in here may change while a session lives: no date, no mode, no file list."""
     return "\n\n".join([HEAD, *(section for section in sections if section)])
-
-
-def request(model: str, system: str, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> Request:
-    return Request(model=model, system=system, messages=messages, tools=tools)

@@ -6,6 +6,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,7 +152,8 @@ def _settle(batch: list[Job], error: StoreError | None) -> None:
     for job in batch:
         by_loop.setdefault(job.done.get_loop(), []).append(job)
     for loop, jobs in by_loop.items():
-        if not loop.is_closed():
+        # A loop that has ended waits for nothing any more.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, jobs, error)
 
 
