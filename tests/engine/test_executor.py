@@ -21,7 +21,7 @@ from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
 from sylph.engine.policy import MODES, decide
 from sylph.engine.runs import Runner
-from sylph.engine.runtime import NewSession, Parts, Runtime
+from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.shape import shape
 from sylph.testing import ScriptedProvider, begin, call, calls, play, runtime, say
 
@@ -167,9 +167,8 @@ def test_half_characters_in_an_output_are_replaced() -> None:
 
 async def test_a_dry_run_changes_nothing_and_says_what_it_would_have_done(home: Path) -> None:
     async with runtime(home, [call("put", path="a"), call("look", path="a"), say("Done.")], tools=TOOLS) as engine:
-        new = NewSession(workspace=home, model="scripted/model", mode="ask", dry_run=True)
-        session = await engine.create(new)
-        first, second = results(await said(engine, session, "go"))
+        session = await begin(engine, home, mode="ask")
+        first, second = results(await play(engine, session, commands.Send(text="go", dry_run=True)))
     assert first.output == "[dry run: nothing was changed]\nwould write a"
     assert (second.trouble and second.trouble.kind, (home / "a").exists()) == ("not_found", False)
 
@@ -213,7 +212,7 @@ async def test_a_no_and_its_reason_reach_the_model(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "told"), [("act", "nobody said no: no terminal"), ("ask", "Nobody answered: no terminal")]
+    ("tool", "told"), [("act", "nobody was there to say yes: no terminal"), ("ask", "Nobody answered: no terminal")]
 )
 async def test_without_a_person_the_answer_is_no_and_the_model_hears_why(home: Path, tool: str, told: str) -> None:
     async with runtime(home, [call(tool), say("Done.")], tools=Props().tools) as engine:

@@ -12,6 +12,7 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     delivery: Delivery = "steer"
     key: str = ""
     actor: str = "user"
+    dry_run: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,10 @@ class Pause(msgspec.Struct, frozen=True):
 
 class Continue(msgspec.Struct, frozen=True):
     """Let a paused turn go on, or pick up a turn that a crash left open."""
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Give up a turn that a crash left open: it ends as cancelled, and nothing of it is run."""
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +85,7 @@ Command = (
     | Interrupt
     | Pause
     | Continue
+    | Drop
     | Retry
     | Withdraw
     | Compact

@@ -29,7 +29,6 @@ class SessionCreated(Fact, frozen=True, kw_only=True):
     title: str = ""
     prompt: int = 1
     sylph: str = ""
-    dry_run: bool = False
 
 
 class SessionRenamed(Fact, frozen=True, kw_only=True):
@@ -81,7 +80,10 @@ class SessionModel(Fact, frozen=True, kw_only=True):
 
 
 class InputReceived(Fact, frozen=True, kw_only=True):
-    """Somebody said something. Once this is written the message is kept; `key` makes a repeated send one message."""
+    """Somebody said something. Once this is written the message is kept; `key` makes a repeated send one message.
+
+    The turn of a `dry_run` shows what it would do and changes nothing.
+    """
 
     wire: ClassVar[str] = "input.received"
     durable: ClassVar[bool] = True
@@ -89,6 +91,7 @@ class InputReceived(Fact, frozen=True, kw_only=True):
     text: str
     delivery: Delivery = "start"
     key: str = ""
+    dry_run: bool = False
 
 
 class InputDelivered(Fact, frozen=True, kw_only=True):
@@ -266,7 +269,10 @@ class ToolStarted(Fact, frozen=True, kw_only=True):
 
 
 class ToolFinished(Fact, frozen=True, kw_only=True):
-    """What a call came to. `output` is what the model sees; `whole` names the full output where that was longer."""
+    """What a call came to. `output` is what the model sees; `whole` names the full output where that was longer.
+
+    `ms` is the time it ran, waiting for a person not counted; a `dry` call was only shown.
+    """
 
     wire: ClassVar[str] = "tool.finished"
     call: str
@@ -277,10 +283,14 @@ class ToolFinished(Fact, frozen=True, kw_only=True):
     ms: int = 0
     whole: str = ""
     whole_bytes: int = 0
+    dry: bool = False
 
 
 class Asked(Fact, frozen=True, kw_only=True):
-    """The turn waits for a person. The answer comes back as a command, then as the fact `answered`."""
+    """The turn waits for a person. The answer comes back as a command, then as the fact `answered`.
+
+    `grant` says in words what the choice `session` of an approval would allow.
+    """
 
     wire: ClassVar[str] = "asked"
     durable: ClassVar[bool] = True
@@ -291,6 +301,7 @@ class Asked(Fact, frozen=True, kw_only=True):
     free: bool = False
     call: str = ""
     detail: str = ""
+    grant: str = ""
 
 
 class Answered(Fact, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ class Result:
     ok: bool = True
     exit: int | None = None
     trouble: Trouble | None = None
+    dry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

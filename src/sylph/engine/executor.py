@@ -63,6 +63,20 @@ class _Ready:
     context: Context
 
 
+class _Watch:
+    """Measures how long a call itself takes; a person who thinks about it is not counted."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.start()
+
+    def start(self) -> None:
+        self._began = self._clock.ticks()
+
+    def ms(self) -> int:
+        return round((self._clock.ticks() - self._began) * 1000)
+
+
 class Executor:
     def __init__(
         self, tools: Iterable[Tool], runner: Runner, bounds: Bounds | None = None, clock: Clock | None = None
@@ -102,9 +116,9 @@ class Executor:
         return groups
 
     async def _one(self, call: ToolCall, desk: Desk) -> None:
-        began = self._clock.ticks()
+        watch = _Watch(self._clock)
         try:
-            result = await self._outcome(call, desk)
+            result = await self._outcome(call, desk, watch)
         except ToolError as error:
             result = Result(text=_told(error.trouble), ok=False, trouble=error.trouble)
         except SylphError:
@@ -113,7 +127,6 @@ class Executor:
             logger.exception("tool %s failed", call.name)
             trouble = Trouble("tool_crashed", f"{call.name} failed: {type(error).__name__}: {error}")
             result = Result(text=_told(trouble), ok=False, trouble=trouble)
-        ms = round((self._clock.ticks() - began) * 1000)
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
         finished = facts.ToolFinished(
             call=call.id,
@@ -121,14 +134,15 @@ class Executor:
             output=shaped.text,
             exit=result.exit,
             trouble=result.trouble,
-            ms=ms,
+            ms=watch.ms(),
             whole=shaped.digest,
             whole_bytes=len(shaped.whole),
+            dry=result.dry,
         )
         await desk.emit(finished, blobs=[(shaped.digest, shaped.whole)] if shaped.digest else ())
         self.runner.forget(_key(desk, call))
 
-    async def _outcome(self, call: ToolCall, desk: Desk) -> Result:
+    async def _outcome(self, call: ToolCall, desk: Desk, watch: "_Watch") -> Result:
         ready = self._ready(call, desk)
         known = desk.summary.open_calls.get(call.id)
         # What had started when the process died is run again only if it surely had no effect.
@@ -136,6 +150,7 @@ class Executor:
         if doubtful and (result := await self._recover(ready)):
             return result
         await self._permit(ready, desk)
+        watch.start()
         return await self._perform(ready, desk)
 
     async def _recover(self, ready: _Ready) -> Result | None:
@@ -223,12 +238,13 @@ class Executor:
                 choices=(YES, SESSION, NO),
                 call=ready.call.id,
                 detail=detail,
+                grant=_granting(ready),
             )
         )
         if answered.answer in (YES, SESSION):
             reason = "you said yes" + (" for the session" if answered.answer == SESSION else "")
             return Ruling("allow", reason, answered.by), key if answered.answer == SESSION else ""
-        why = f"{answered.by} said no" if answered.by not in ("", "user") else "the user said no"
+        why = "nobody was there to say yes" if answered.by == "nobody" else "the user said no"
         return Ruling("deny", f"{why}: {answered.reason}" if answered.reason else why, answered.by), ""
 
     async def _preview(self, ready: _Ready) -> str:
@@ -237,7 +253,7 @@ class Executor:
 
     async def _perform(self, ready: _Ready, desk: Desk) -> Result:
         if desk.summary.dry_run and ready.judged.effect != "read":
-            return Result(text=f"[dry run: nothing was changed]\n{await self._preview(ready)}")
+            return Result(text=f"[dry run: nothing was changed]\n{await self._preview(ready)}", dry=True)
         limit = None if ready.tool.seconds is None else ready.context.seconds + GRACE
         timer = asyncio.timeout(limit)
         try:
@@ -290,6 +306,12 @@ def digest(call: ToolCall) -> str:
 def grant(ready: _Ready) -> str:
     """What a yes for the session covers: a file tool as a whole, anything else only with the same arguments."""
     return ready.tool.name if ready.tool.recourse == "by_content" else f"{ready.tool.name}:{digest(ready.call)}"
+
+
+def _granting(ready: _Ready) -> str:
+    if ready.tool.recourse == "by_content":
+        return f"every {ready.tool.name} of a file in the workspace, for the rest of this session"
+    return "exactly this call again, for the rest of this session"
 
 
 async def _question(question: Question, call: ToolCall, desk: Desk) -> str:

@@ -36,7 +36,6 @@ class NewSession:
     model: str
     mode: Mode = "ask"
     title: str = ""
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +96,6 @@ class Runtime:
             title=new.title,
             prompt=prompt.CONTRACT,
             sylph=self._parts.version,
-            dry_run=new.dry_run,
         )
         draft = Draft(created, self._clock.now(), "", "user", 0)
         await asyncio.shield(self._log.append(id, [draft], expected=0).done)

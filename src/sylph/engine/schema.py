@@ -34,6 +34,8 @@ BUSY_SECONDS = 10.0
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that can write; makes the file and its tables if they are not there."""
+    # The log holds what you say and what your files hold: nobody else's business. SQLite's other files follow suit.
+    path.touch(mode=0o600, exist_ok=True)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         (version,) = db.execute("pragma user_version").fetchone()

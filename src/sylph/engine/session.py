@@ -60,6 +60,8 @@ class Session:
                 await self._pause()
             case commands.Continue():
                 await self._continue()
+            case commands.Drop():
+                await self._drop()
             case commands.Retry():
                 return await self._retry(command)
             case commands.Withdraw(id=id):
@@ -90,7 +92,9 @@ class Session:
                 raise UserError(f"{QUEUE_LIMIT} messages wait already.", kind="queue_full", next=["Wait for the turn."])
             id = input_id(summary.inputs + 1)
             delivery = command.delivery if self.busy else "start"
-            received = facts.InputReceived(id=id, text=command.text, delivery=delivery, key=command.key)
+            received = facts.InputReceived(
+                id=id, text=command.text, delivery=delivery, key=command.key, dry_run=command.dry_run
+            )
             await self._begin(received, actor=command.actor)
         return id
 
@@ -165,10 +169,31 @@ class Session:
         await asyncio.wait([work])
         work.result()
 
+    async def _drop(self) -> None:
+        async with self._entry:
+            if self.busy or not (self.floor.summary.open_turn or self.floor.summary.queue):
+                raise UserError("No interrupted turn is there to be dropped.", kind="nothing_open")
+            await self._abandon()
+
     async def _delete(self) -> None:
         async with self._entry:
+            if not self.busy and self.floor.summary.open_turn:
+                await self._abandon()
             self._must_rest("deleted")
             await self._write(facts.SessionDeleted())
+
+    async def _abandon(self) -> None:
+        """Ends what a crash left open, without running any of it."""
+        self.floor.own()
+        try:
+            waiting = [facts.InputCancelled(id=id) for id in self.floor.summary.queue]
+            await self.floor.emit(*waiting, actor="user")
+            if self.floor.summary.open_turn:
+                await self.floor.enter("resume_turn")
+                await self._end("cancelled", Trouble("dropped", "The interrupted turn was given up."))
+        finally:
+            await self.floor.save()
+            self.floor.release()
 
     async def _note(self, fact: Fact) -> None:
         """A fact about the session itself, written whether or not a turn runs."""

@@ -49,6 +49,7 @@ class Summary(msgspec.Struct):
     answers: dict[str, Answered] = {}
     queue: dict[str, str] = {}
     follows: list[str] = []
+    dry_inputs: list[str] = []
     keys: dict[str, str] = {}
     grants: list[str] = []
     told: dict[str, str] = {}
@@ -98,6 +99,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.resumed, state.asked = attempt, {}
         case facts.TurnEnded():
             state.open_turn = state.open_input = ""
+            state.dry_run = False
             state.asked, state.answers, state.open_calls = {}, {}, {}
             state.origins = {name: seq for name, seq in state.origins.items() if name in state.queue}
         case facts.StateChanged(to=to):
@@ -144,7 +146,7 @@ def question_key(asked: Asked) -> str:
 def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
     state.id = state.root = event.session
     state.created, state.workspace, state.model = event.ts, body.workspace, body.model
-    state.mode, state.title, state.dry_run = body.mode, body.title, body.dry_run
+    state.mode, state.title = body.mode, body.title
 
 
 def _receive(state: Summary, body: facts.InputReceived) -> None:
@@ -152,6 +154,8 @@ def _receive(state: Summary, body: facts.InputReceived) -> None:
     state.queue[body.id] = body.text
     if body.delivery == "follow":
         state.follows.append(body.id)
+    if body.dry_run:
+        state.dry_inputs.append(body.id)
     if body.key:
         state.keys[body.key] = body.id
     if not state.title:
@@ -160,11 +164,13 @@ def _receive(state: Summary, body: facts.InputReceived) -> None:
 
 def _unqueue(state: Summary, id: str) -> None:
     state.queue.pop(id, None)
-    if id in state.follows:
-        state.follows.remove(id)
+    for waiting in (state.follows, state.dry_inputs):
+        if id in waiting:
+            waiting.remove(id)
 
 
 def _start(state: Summary, event: Event, input: str) -> None:
+    state.dry_run = input in state.dry_inputs
     _unqueue(state, input)
     state.turns += 1
     state.open_turn, state.open_input, state.open_since = event.turn, input, event.ts

@@ -56,6 +56,7 @@ HEADLINE: Mapping[FailureKind, str] = {
     "server_error": "{name} failed",
     "bad_request": "{name} refused the request",
 }
+SECRET = 8
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -103,7 +104,9 @@ def failure(
     """The error to raise for a response with this status, or for an error object inside a stream (no status)."""
     said = complaint(body)
     kind = kind_of(status, said)
-    message = said.message.replace(endpoint.api_key, "[key]") if endpoint.api_key else said.message
+    # A stand-in such as `x` or `none` is no secret, and would be found inside of words.
+    secret = len(endpoint.api_key) >= SECRET
+    message = said.message.replace(endpoint.api_key, "[key]") if secret else said.message
     headline = HEADLINE[kind].format(name=endpoint.name, model=model or "the model")
     return ProviderError(
         kind,

@@ -36,7 +36,7 @@ async def perform(app: App, options: Options, text: str) -> int:
     """Sends the task and follows its turn to the end; the exit code tells how it went."""
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     await runner.remind()
-    return await runner.turn(await session_for(app, options), Send(text=text))
+    return await runner.turn(await session_for(app, options), Send(text=text, dry_run=options.dry_run))
 
 
 async def session_for(app: App, options: Options) -> Summary:
@@ -48,7 +48,6 @@ async def session_for(app: App, options: Options) -> Summary:
         workspace=(options.cwd or Path()).resolve(),
         model=await app.choose(options.model),
         mode=options.mode or app.config.settings.mode,
-        dry_run=options.dry_run,
     )
     # What a session is at its first fact is known without reading it.
     return Summary(
