@@ -175,6 +175,15 @@ async def test_a_second_compaction_keeps_the_words_and_the_ledger_of_the_first(h
     assert any("it was said to be dull" in request.messages[0].text for request in _summaries(model))
 
 
+async def test_long_words_are_trimmed_and_none_is_left_out(home: Path) -> None:
+    model = _auto(say("Yes."), say("Yes."), say("Yes."))
+    async with runtime(home, model, limits=SMALL) as engine:
+        session = await begin(engine, home)
+        (made,) = await _told(engine, session, f"First. {LONG}", "And now?")
+    assert made.words[0].startswith("First.")
+    assert len(made.words[0]) <= 1_000 * 4 * compact.WORDS_SHARE
+
+
 async def test_what_the_model_was_told_is_told_again_after_a_compaction(home: Path) -> None:
     model = _auto(say(LONG), say("Yes."))
     async with runtime(home, model, limits=SMALL, plugins=[noting("It rains.")]) as engine:

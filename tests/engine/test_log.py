@@ -19,7 +19,9 @@ from sylph.core import facts
 from sylph.core.errors import Conflict, StoreError, Trouble
 from sylph.core.events import Carried, Fact
 from sylph.engine import fold, schema, verify
+from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
+from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Draft
 from sylph.engine.summary import SUMMARY, Summary
 
@@ -107,7 +109,9 @@ import asyncio, sys
 from pathlib import Path
 from sylph.core import facts
 from sylph.core.errors import Conflict
+from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
+from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Draft
 
 async def main(path, name):
@@ -195,7 +199,9 @@ _SYNC = """
 import asyncio, os
 from pathlib import Path
 from sylph.core import facts
+from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
+from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Draft
 
 async def main():
@@ -449,6 +455,8 @@ async def test_a_damaged_page_is_found_and_told(path: Path) -> None:
         await _write(log, "s", *("x" * 3_000 for _ in range(50)))
         assert log.integrity() == []
     _scratch(path)
+    async with Runtime(Log.open(path), Parts(gateway=Gateway({}))) as engine:
+        assert {trouble.kind for trouble in await engine.checkup()} == {"store_damaged"}
     with closing(Log.open(path)) as log:
         assert [trouble.kind for trouble in log.integrity()][:1] == ["store_damaged"]
         with pytest.raises(StoreError) as caught:
