@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.stage import TOOLS, Props, bodies, noting, outcomes, results, seen, state, story
+from tests.engine.stage import SILENCE, TOOLS, Props, Stuck, bodies, noting, outcomes, results, seen, state, story
 
 from sylph.core import commands, facts
 from sylph.core.errors import Conflict, SessionBusy, UserError
@@ -119,8 +119,36 @@ async def test_what_is_new_is_told_after_the_results_not_in_between(home: Path) 
     async with runtime(home, model, tools=again.tools, plugins=[weather]) as engine:
         await _resumed(engine, session)
     texts = [message.text for message in model.requests[0].messages]
-    assert texts[-2] == "did "
-    assert "rain" in texts[-1]
+    assert texts[-3] == "did "
+    assert "rain" in texts[-2]
+    assert "stopped in the middle of this turn" in texts[-1]
+
+
+async def test_a_turn_that_is_interrupted_again_and_again_is_given_up_visibly(home: Path) -> None:
+    session, _ = await _left(home, call("hold"))
+    for _ in range(3):
+        model = Stuck([SILENCE])
+        async with runtime(home, model, tools=TOOLS) as engine:
+            await engine.send(session, commands.Continue())
+            await model.silent.wait()
+    async with runtime(home, [], tools=TOOLS) as engine:
+        await engine.send(session, commands.Continue())
+        await engine.settled(session)
+        events = await story(engine, session)
+    (ended,) = bodies(events, facts.TurnEnded)
+    assert (ended.outcome, ended.trouble and ended.trouble.kind) == ("interrupted", "gave_up")
+    assert [fact.attempt for fact in bodies(events, facts.TurnResumed)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("command", [commands.Drop(), commands.Delete()])
+async def test_an_interrupted_turn_can_be_given_up_without_running_it(home: Path, command: commands.Command) -> None:
+    session, _ = await _left(home, call("hold"))
+    props = Props()
+    async with runtime(home, [], tools=props.tools) as engine:
+        await engine.send(session, command)
+        events = await story(engine, session)
+        assert await engine.interrupted() == []
+    assert (outcomes(events), props.ran) == (["cancelled"], [])
 
 
 async def test_a_message_to_an_interrupted_session_reaches_the_resumed_turn(home: Path) -> None:

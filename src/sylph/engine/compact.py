@@ -49,7 +49,8 @@ Summarise = Callable[[str, str], Awaitable[str]]
 
 
 def due(history: History, window: int, squeeze: Squeeze) -> bool:
-    return history.tokens() > window * squeeze.at
+    """Whether it is time; after a failure, not again until the conversation has grown by a twentieth."""
+    return history.tokens() > max(window * squeeze.at, history.refused * 1.05)
 
 
 def choose(history: History, window: int, squeeze: Squeeze) -> Cut | None:

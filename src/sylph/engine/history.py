@@ -33,6 +33,8 @@ class History(msgspec.Struct):
     # What a provider last counted, and how many characters there were then: the best estimate grows from it.
     counted: int = 0
     counted_chars: int = 0
+    # How much there was when a compaction last failed: it is not tried again until there is clearly more.
+    refused: int = 0
     # The newest rewind. Another one that reaches behind it, or behind a compaction, goes to a place that only the
     # whole log can tell of: then `lost` is set.
     rewound: int = 0
@@ -81,6 +83,8 @@ def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table o
             _add(state, event, "result", Message("tool", output, call=call))
         case facts.CompactionMade() as body:
             _compact(state, body)
+        case facts.CompactionFailed():
+            state.refused = state.tokens()
         case facts.HistoryRewound(to=to):
             _rewind(state, event.seq, to)
         case _:
@@ -125,6 +129,7 @@ def _call(state: History, body: facts.ToolCalled) -> None:
 def _compact(state: History, body: facts.CompactionMade) -> None:
     state.entries = [entry for entry in state.entries if entry.seq >= body.upto]
     state.summary, state.words, state.ledger, state.upto = body.summary, body.words, body.ledger, body.upto
+    state.refused = 0
     _recount(state)
 
 

@@ -13,7 +13,7 @@ from sylph.engine import turn
 from sylph.engine.floor import Floor
 from sylph.engine.states import Trigger, step
 from sylph.engine.summary import Summary
-from sylph.engine.turn import Hands
+from sylph.engine.turn import MOST_RESUMES, Hands
 
 QUEUE_LIMIT = 100
 
@@ -225,7 +225,9 @@ class Session:
         try:
             await self._mend()
             while not self._closing and await self._waits():
-                if floor.summary.open_turn:
+                if floor.summary.resumed >= MOST_RESUMES and floor.summary.open_turn:
+                    await self._give_up()
+                elif floor.summary.open_turn:
                     attempt, calls = floor.summary.resumed + 1, tuple(floor.summary.open_calls)
                     await self._run("resume_turn", facts.TurnResumed(attempt=attempt, open_calls=calls))
                 else:
@@ -235,6 +237,21 @@ class Session:
             floor.show(signals.SessionFailed(trouble=error.trouble))
         finally:
             floor.release()
+
+    async def _give_up(self) -> None:
+        """A turn whose process dies every time would die for ever: it ends where everybody can see it."""
+        times = self.floor.summary.resumed
+        trouble = Trouble(
+            "gave_up",
+            f"The turn was interrupted {times + 1} times and is not resumed again.",
+            {"resumed": str(times)},
+            (
+                f"Look at what happened with `sylph session show {self.floor.id}`.",
+                "Send the message again, or retry it.",
+            ),
+        )
+        await self.floor.enter("resume_turn")
+        await self._end("interrupted", trouble)
 
     async def _waits(self) -> bool:
         """Whether there is something to do. A message that is just being written is waited for."""

@@ -20,6 +20,7 @@ from sylph.engine.states import Trigger
 
 ASSUMED_WINDOW = 128_000
 WARN_AT = (5, 20)
+MOST_RESUMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ async def run_turn(floor: Floor, hands: Hands) -> None:
 
 async def prepare(floor: Floor, hands: Hands) -> None:
     """Finishes what an interruption left open, and tells the model what is new since it was last told."""
-    fresh = await notes(floor, hands)
+    fresh = [*await notes(floor, hands), *_interruption(floor)]
     if not floor.summary.open_calls:
         await floor.enter("prepared", *fresh)
         return
@@ -68,6 +69,18 @@ async def prepare(floor: Floor, hands: Hands) -> None:
     await floor.enter("prepared")
     await hands.executor.run(_open(floor), floor)
     await floor.emit(*fresh)
+
+
+def _interruption(floor: Floor) -> list[Fact]:
+    """What the model is told when the turn was resumed."""
+    times = floor.summary.resumed
+    if not times:
+        return []
+    text = (
+        f"Sylph was stopped in the middle of this turn and has gone on from its log ({times} of {MOST_RESUMES} times). "
+        "Calls that were under way have their true result, or say that it is unknown. Do not repeat what was done."
+    )
+    return [facts.ContextAdded(topic="interruption", text=text)]
 
 
 async def notes(floor: Floor, hands: Hands) -> list[Fact]:
