@@ -14,6 +14,7 @@ import pytest
 from sylph.core.errors import ToolError
 from sylph.core.events import Fact
 from sylph.core.tool import Context, Question, Result, Tool
+from sylph.engine.jobs import SessionJobs
 from sylph.engine.runs import CallRuns, Runner
 from sylph.tools.all import workspace_tools
 
@@ -50,6 +51,7 @@ class Desk:
             ask=self._ask,
             whole=self._whole,
             runs=CallRuns(self.runner, self.call),
+            jobs=SessionJobs(self.runner, "s"),
             foreseen=self.foreseen,
         )
 

@@ -20,6 +20,7 @@ class Order:
     head: int = 5_000_000
     tail: int = 5_000_000
     input: bool = False
+    job: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +56,36 @@ class Runs(Protocol):
     async def attach(self, show: Show) -> Ran | Lost | None:
         """What became of a command that was ordered before; None if it never began."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A command in the background, by the id of the call that started it."""
+
+    id: str
+    command: str
+    state: Literal["running", "ended", "lost"]
+    exit: int | None = None
+    why: Why = ""
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+class Jobs(Protocol):
+    """The background commands of one session. They live on when the turn ends, and when Sylph does."""
+
+    async def start(self, id: str, order: Order) -> Job: ...
+
+    def all(self) -> list[Job]: ...
+
+    def find(self, id: str) -> Job | None: ...
+
+    def output(self, id: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes of what it printed, from `offset` on."""
+        ...
+
+    async def wait(self, id: str, seconds: float) -> Job | None:
+        """Returns when the job has ended, or the time is over; then it still runs."""
+        ...
+
+    async def stop(self, id: str) -> Job | None: ...

@@ -10,7 +10,7 @@ import msgspec
 from sylph.core.errors import Trouble
 from sylph.core.facts import Effect, Fact, Recourse, Risk
 from sylph.core.provider import ToolSpec
-from sylph.core.run import Runs
+from sylph.core.run import Jobs, Runs
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +62,8 @@ class Context:
     """The full output of an earlier call of this session, by the call's id."""
     runs: Runs
     """Runs a command so that its outcome is known even if Sylph is killed meanwhile."""
+    jobs: Jobs
+    """The session's commands in the background."""
     foreseen: Mapping[str, str] = field(default_factory=dict[str, str])
     """In a recovery: what was written down before the effect."""
 

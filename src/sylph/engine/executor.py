@@ -18,6 +18,7 @@ from sylph.core.facts import Asked
 from sylph.core.messages import ToolCall
 from sylph.core.provider import ToolSpec
 from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.engine.jobs import SessionJobs
 from sylph.engine.policy import Ruling, decide
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.shape import shape
@@ -189,6 +190,7 @@ class Executor:
             ask=ask,
             whole=desk.whole,
             runs=CallRuns(self.runner, _key(desk, call)),
+            jobs=SessionJobs(self.runner, desk.summary.id),
             foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
         )
 

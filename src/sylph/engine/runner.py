@@ -131,7 +131,8 @@ class Runner:
     def _start(self, order: dict[str, Any]) -> None:
         journal = Journal(self._folder, order["key"], order["head"], order["tail"])
         me = os.getpid()
-        journal.note(intent={"argv": order["argv"], "runner": me, "runner_start": start_time(me), "boot": boot_id()})
+        keeper = {"runner": me, "runner_start": start_time(me), "boot": boot_id()}
+        journal.note(intent={"argv": order["argv"], "job": order.get("job", False), "at": time.time(), **keeper})
         try:
             process = subprocess.Popen(
                 order["argv"],

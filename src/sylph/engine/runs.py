@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from sylph.core.run import Lost, Order, Ran, Show
+from sylph.core.run import Lost, Order, Ran, Show, Why
 from sylph.engine import runner as script
 
 PROGRAM = script.__file__
@@ -30,6 +30,9 @@ class _Intent(msgspec.Struct):
     runner: int
     runner_start: str
     boot: str
+    argv: list[str] = []
+    job: bool = False
+    at: float = 0.0
 
 
 class _Started(msgspec.Struct):
@@ -41,7 +44,7 @@ class _Ended(msgspec.Struct):
     bytes: int
     head: int
     exit: int = 0
-    why: str = ""
+    why: Why = ""
     seconds: float = 0.0
     left: bool = False
     failed: int = 0
@@ -123,8 +126,10 @@ class Runner:
             "head": order.head,
             "tail": order.tail,
             "input": order.input,
+            "job": order.job,
         }
-        self._kept.add(key)
+        if not order.job:
+            self._kept.add(key)
         self._send(line)
 
     def stop(self, key: str, why: str = "stopped") -> None:
@@ -225,7 +230,7 @@ class CallRuns:
         self._runner.notice(self._key)
         self._runner.order(self._key, order)
         try:
-            return await self._follow(show)
+            return await self._follow(show, mine=True)
         except asyncio.CancelledError:
             await self._stopped()
             raise
@@ -234,19 +239,20 @@ class CallRuns:
         if not self._path("run").exists():
             return None
         self._runner.found(self._key)
-        return await self._follow(show)
+        return await self._follow(show, mine=False)
 
-    async def _follow(self, show: Show) -> Ran | Lost:
+    async def _follow(self, show: Show, *, mine: bool) -> Ran | Lost:
         notice, offset = self._runner.notice(self._key), 0
         told = False
         while True:
-            ours = self._runner.alive
+            ours = mine and self._runner.alive
             if not ours or not told or notice.ended:
                 story = read_story(self._path("run"))
                 if story.ended:
                     self._pass_on(show, offset, story.ended.head)
                     return self._ran(story.ended)
-                if not self._runner.alive and not story.watched:
+                # Our own runner may not have come to it yet; any other one must show that it lives.
+                if not (mine and self._runner.alive) and not story.watched:
                     return self._lost(story)
             offset = self._pass_on(show, offset)
             told = await notice.wait(LOOK if ours else POLL)
@@ -271,7 +277,7 @@ class CallRuns:
             head=head,
             tail=tail,
             dropped=ended.bytes - len(whole),
-            why=ended.why,  # pyright: ignore[reportArgumentType] - written by our own runner
+            why=ended.why,
             seconds=ended.seconds,
             left=ended.left,
             failed=ended.failed,

@@ -1,0 +1,99 @@
+"""Background jobs: commands under the journaled runner that outlive the call, the turn and the process."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from sylph.core.run import Job, Order
+from sylph.engine.runs import Runner, Story, read_story
+
+BEAT = 0.05
+STARTING = 5.0
+STOPPING = 2.0
+
+
+class SessionJobs:
+    """core.run.Jobs over the journals of one session. Nothing is remembered: what is known is in the files."""
+
+    def __init__(self, runner: Runner, session: str) -> None:
+        self._runner, self._session = runner, session
+
+    async def start(self, id: str, order: Order) -> Job:
+        self._runner.order(self._key(id), order)
+        end = time.monotonic() + STARTING
+        while time.monotonic() < end:
+            story = self._story(id)
+            if story.started or story.ended:
+                break
+            await asyncio.sleep(BEAT / 5)
+        return self._job(id, self._story(id))
+
+    def all(self) -> list[Job]:
+        """The oldest first."""
+        stories = [(path.stem.rpartition(".")[2], read_story(path)) for path in self._journals()]
+        jobs = [(id, story) for id, story in stories if story.intent and story.intent.job]
+        jobs.sort(key=lambda pair: pair[1].intent.at if pair[1].intent else 0.0)
+        return [self._job(id, story) for id, story in jobs]
+
+    def find(self, id: str) -> Job | None:
+        story = self._story(id)
+        return self._job(id, story) if story.intent and story.intent.job else None
+
+    def output(self, id: str, offset: int, limit: int) -> bytes:
+        try:
+            with self._path(id, "out").open("rb") as file:
+                file.seek(offset)
+                return file.read(limit)
+        except FileNotFoundError:
+            return b""
+
+    async def wait(self, id: str, seconds: float) -> Job | None:
+        end = time.monotonic() + seconds
+        while (job := self.find(id)) and job.state == "running" and time.monotonic() < end:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(BEAT)
+        return job
+
+    async def stop(self, id: str) -> Job | None:
+        job = self.find(id)
+        if job is None or job.state != "running":
+            return job
+        self._runner.stop(self._key(id))
+        story = self._story(id)
+        # A job of an earlier Sylph has another runner, which does not hear us: it sees that the command ends.
+        if story.started and (job := await self.wait(id, 0.5)) and job.state == "running":
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(story.started.pid, signal.SIGTERM)
+            if (job := await self.wait(id, 0.5)) and job.state == "running":
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(story.started.pid, signal.SIGKILL)
+        return await self.wait(id, STOPPING)
+
+    def _job(self, id: str, story: Story) -> Job:
+        out = self._path(id, "out")
+        size = out.stat().st_size if out.exists() else 0
+        command = story.intent.argv[-1] if story.intent and story.intent.argv else ""
+        if ended := story.ended:
+            exit = None if ended.failed else ended.exit
+            return Job(
+                id=id, command=command, state="ended", exit=exit, why=ended.why, seconds=ended.seconds, bytes=size
+            )
+        state = "running" if story.watched else "lost"
+        began = story.intent.at if story.intent else time.time()
+        return Job(id=id, command=command, state=state, seconds=max(time.time() - began, 0.0), bytes=size)
+
+    def _journals(self) -> list[Path]:
+        folder = self._runner.folder
+        return list(folder.glob(f"{self._session}.*.run")) if folder.is_dir() else []
+
+    def _story(self, id: str) -> Story:
+        return read_story(self._path(id, "run"))
+
+    def _key(self, id: str) -> str:
+        return f"{self._session}.{id}"
+
+    def _path(self, id: str, kind: str) -> Path:
+        # The id comes from a model: only the name of a file, never a way to one.
+        return self._runner.folder / f"{self._key(Path(id).name)}.{kind}"
