@@ -62,6 +62,19 @@ class SessionRestored(Fact, frozen=True, kw_only=True):
     durable: ClassVar[bool] = True
 
 
+class SessionErased(Fact, frozen=True, kw_only=True):
+    """Something secret was taken out of earlier facts. Their commitments stay, so the chain still holds.
+
+    `facts` and `blobs` vouch for what stands there now: the hash of the new data by number, of the new output by name.
+    """
+
+    wire: ClassVar[str] = "session.erased"
+    durable: ClassVar[bool] = True
+    facts: dict[str, str]
+    blobs: dict[str, str] = {}
+    why: str = ""
+
+
 class SessionMode(Fact, frozen=True, kw_only=True):
     """The permission mode changed."""
 
@@ -335,6 +348,7 @@ FACTS: tuple[type[Fact], ...] = (
     SessionForked,
     SessionDeleted,
     SessionRestored,
+    SessionErased,
     SessionMode,
     SessionModel,
     InputReceived,

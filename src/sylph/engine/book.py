@@ -10,7 +10,7 @@ from sylph.core.clock import Clock
 from sylph.core.errors import Conflict, StoreError, UserError
 from sylph.core.events import Event, Fact, Signal
 from sylph.core.ids import turn_id
-from sylph.engine import fold, history
+from sylph.engine import erase, fold, history
 from sylph.engine.bus import Bus
 from sylph.engine.cause import cause
 from sylph.engine.history import HISTORY, History
@@ -124,6 +124,14 @@ class Book:
     def input_text(self, id: str) -> str:
         found = self._shelf.log.find(self.id, facts.InputReceived, f'"id":"{id}"')
         return next((fact.text for _, _, fact in found if fact.id == id), "")
+
+    async def erase(self, secret: str, why: str) -> int:
+        """Overwrites a secret. What is in memory still knows it: this book is not to be used any more."""
+        found = erase.find(self._shelf.log, self.id, secret)
+        if found:
+            await self.emit(found.fact(why), actor="user")
+            await erase.apply(self._shelf.log, self.id, found)
+        return len(found.records) + len(found.blobs)
 
     def own(self) -> bool:
         """Makes this process the one that writes to the session; True if it was not already."""

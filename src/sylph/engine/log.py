@@ -168,6 +168,21 @@ class Log:
         await self.change(delete, durable=True)
         self._heads.pop(session, None)
 
+    async def scrub(self) -> None:
+        """Rewrites the file, so that nothing of what was overwritten or deleted can be found in it any more."""
+
+        def rewrite() -> None:
+            db = schema.connect(self.path)
+            try:
+                db.execute("vacuum")
+                db.execute("pragma wal_checkpoint(truncate)")
+            except sqlite3.Error as error:
+                raise schema.explain(error, self.path) from error
+            finally:
+                db.close()
+
+        await asyncio.to_thread(rewrite)
+
     def integrity(self) -> list[Trouble]:
         """SQLite's own look at the file."""
         try:

@@ -189,6 +189,13 @@ class Runtime:
             raise UserError(f"{at} is not a fact of {parent.id}.", next=[f"Give a number from 1 to {parent.seq}."])
         return await transfer.fork(self._log, parent, at, self._clock.now())
 
+    async def erase(self, session: str, secret: str, why: str = "") -> int:
+        """Takes a secret out of a session for good; its chain still verifies. Returns in how many places it was."""
+        found = await self._open(session).erase(secret, why)
+        # What this process still holds of the session knows the secret: it is read anew.
+        self._sessions.pop(session, None)
+        return found
+
     async def purge(self, session: str) -> None:
         """Removes a session for good. The only thing in Sylph that forgets."""
         known = self._sessions.get(session)

@@ -15,6 +15,8 @@ from sylph.core.facts import BY_WIRE
 
 _DECODERS = {wire: msgspec.json.Decoder(fact) for wire, fact in BY_WIRE.items()}
 _ENCODER = msgspec.json.Encoder()
+# An erased record keeps the digest of what it held in the place of the salt, which is shorter.
+SALT, COMMITMENT = 8, 32
 
 
 class Record(NamedTuple):
@@ -47,6 +49,20 @@ def digest(salt: bytes, data: bytes) -> bytes:
     return hashlib.blake2b(salt + data, digest_size=32).digest()
 
 
+def committed(record: Record) -> bytes:
+    """What the chain holds of a record's data: its digest; an erased record has nothing else left of it."""
+    return record.salt if erased(record) else digest(record.salt, record.data)
+
+
+def erased(record: Record) -> bool:
+    return len(record.salt) == COMMITMENT
+
+
+def vouch(data: bytes) -> str:
+    """How `session.erased` names what stands in an erased place."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
 def link(before: bytes, record: Record, committed: bytes) -> bytes:
     """The hash of `record`, whose data is represented by its digest alone."""
     head = _ENCODER.encode(
@@ -57,7 +73,7 @@ def link(before: bytes, record: Record, committed: bytes) -> bytes:
 
 def seal(session: str, head: Head, draft: Draft) -> Record:
     """The record that `draft` becomes at the end of a log that ends at `head`."""
-    data, salt = data_of(draft.fact), os.urandom(8)
+    data, salt = data_of(draft.fact), os.urandom(SALT)
     type_ = draft.fact.type if isinstance(draft.fact, Carried) else draft.fact.wire
     bare = Record(
         session, head.seq + 1, VERSION, draft.turn, draft.ts, type_, draft.actor, draft.cause, data, salt, b""

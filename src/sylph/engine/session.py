@@ -195,6 +195,16 @@ class Session:
             await self.floor.save()
             self.floor.release()
 
+    async def erase(self, secret: str, why: str) -> int:
+        """Takes a secret out of everything this session holds; returns how many facts and outputs held it."""
+        async with self._entry:
+            self._must_rest("cleaned")
+            self.floor.own()
+            try:
+                return await self.floor.erase(secret, why)
+            finally:
+                self.floor.release()
+
     async def _note(self, fact: Fact) -> None:
         """A fact about the session itself, written whether or not a turn runs."""
         async with self._entry:

@@ -12,9 +12,10 @@ from sylph.core.errors import StoreError, Trouble, UserError
 from sylph.core.events import Fact, Head
 from sylph.core.ids import new_id
 from sylph.engine.log import Log
-from sylph.engine.seal import Draft, Record, digest, event_of, link, seal
+from sylph.engine.seal import Draft, Record, committed, event_of, link, seal
 from sylph.engine.shape import output_digest
 from sylph.engine.summary import SUMMARY, Summary
+from sylph.engine.vouchers import Vouchers
 
 FORMAT = "sylph.session"
 AGAIN = ("Export the session again from where it came.",)
@@ -133,7 +134,7 @@ async def fork(log: Log, parent: Summary, at: int, now: int) -> str:
     state = Summary()
     for record in records:
         SUMMARY.step(state, event_of(record))
-    for fact in _branch(state, parent, at):
+    for fact in (*_branch(state, parent, at), *_unvouched(log, parent.id, records)):
         head = Head(records[-1].seq, records[-1].hash.hex())
         records.append(seal(child, head, Draft(fact, now, state.open_turn, "user", 0)))
     await log.install(records, blobs)
@@ -149,6 +150,14 @@ def _branch(state: Summary, parent: Summary, at: int) -> list[Fact]:
     if state.state != "idle":
         forked.append(facts.StateChanged(to="idle", was=state.state, event="mend"))
     return forked
+
+
+def _unvouched(log: Log, parent: str, records: list[Record]) -> list[Fact]:
+    """What the parent says of its erased facts, where the copy ends before it says so."""
+    own = Vouchers.of(event_of(record) for record in records)
+    if all(own.holds(record) for record in records):
+        return []
+    return [body for _, _, body in log.find(parent, facts.SessionErased, "")]
 
 
 def _mentioned(records: list[Record]) -> list[str]:
@@ -188,13 +197,15 @@ def check(records: list[Record], blobs: list[tuple[str, str, bytes]]) -> None:
     session = records[0].session
     if not NAME.fullmatch(session):
         raise UserError(f"{session!r} cannot be the id of a session.", kind="not_an_export")
+    vouchers = Vouchers.of(event_of(record) for record in records)
     for whose, name, data in blobs:
-        if whose != session or output_digest(data) != name:
+        if whose != session or not (output_digest(data) == name or vouchers.output(name, data)):
             raise StoreError(f"The output {name} in the file is not what it was.", kind="chain_broken", next=AGAIN)
     before = b""
     for number, record in enumerate(records, start=1):
-        expected = link(before, record, digest(record.salt, record.data))
-        if record.seq != number or record.session != records[0].session or record.hash != expected:
+        expected = link(before, record, committed(record))
+        holds = record.hash == expected and vouchers.holds(record)
+        if record.seq != number or record.session != records[0].session or not holds:
             raise StoreError(
                 f"Fact {number} of the file does not follow from the one before: something was changed or is missing.",
                 kind="chain_broken",
@@ -220,7 +231,7 @@ def _renamed(records: list[Record], session: str) -> list[Record]:
     before, renamed = b"", list[Record]()
     for record in records:
         moved = record._replace(session=session)
-        moved = moved._replace(hash=link(before, moved, digest(moved.salt, moved.data)))
+        moved = moved._replace(hash=link(before, moved, committed(moved)))
         renamed.append(moved)
         before = moved.hash
     return renamed

@@ -6,8 +6,9 @@ from sylph.core import facts
 from sylph.core.errors import Trouble
 from sylph.core.events import Carried
 from sylph.engine.log import Log
-from sylph.engine.seal import digest, event_of, link
+from sylph.engine.seal import committed, event_of, link
 from sylph.engine.shape import output_digest
+from sylph.engine.vouchers import Vouchers
 
 PAGE = 2000
 MOST = 20
@@ -28,6 +29,9 @@ def verify(log: Log, session: str) -> Verified:
     """Walks the whole chain. A damaged record is one problem, not the end of the walk."""
     problems: list[Trouble] = []
     before, expected, count = b"", 1, 0
+    vouchers = Vouchers()
+    for _, _, fact in log.find(session, facts.SessionErased, ""):
+        vouchers.add(fact)
     after = BEFORE_ALL
     while page := log.records(session, after=after, limit=PAGE):
         after = page[-1].seq
@@ -37,22 +41,22 @@ def verify(log: Log, session: str) -> Verified:
                 continue
             if record.seq != expected:
                 problems.append(_missing(session, expected, record.seq))
-            elif record.hash != link(before, record, digest(record.salt, record.data)):
+            elif record.hash != link(before, record, committed(record)) or not vouchers.holds(record):
                 problems.append(_changed(session, record.seq))
             before, expected, count = record.hash, record.seq + 1, count + 1
     head = log.head(session)
     if head.seq != expected - 1 or head.hash != before.hex():
         problems.append(_short(session, head.seq, expected - 1))
-    problems += _outputs(log, session)
+    problems += _outputs(log, session, vouchers)
     return Verified(session, count, tuple(problems[:MOST]))
 
 
-def _outputs(log: Log, session: str) -> list[Trouble]:
+def _outputs(log: Log, session: str, vouchers: Vouchers) -> list[Trouble]:
     """The whole outputs that facts refer to, held against the digests in those facts."""
     problems: list[Trouble] = []
     for seq, _, fact in log.find(session, facts.ToolFinished, '"whole":'):
         kept = log.blob(session, fact.whole)
-        if kept is None or output_digest(kept) != fact.whole:
+        if kept is None or not (output_digest(kept) == fact.whole or vouchers.output(fact.whole, kept)):
             problems.append(_output(session, seq))
     return problems
 
