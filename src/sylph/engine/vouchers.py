@@ -1,0 +1,37 @@
+"""What `session.erased` says of the facts that were erased: who stands for what is there now."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from sylph.core.events import Event
+from sylph.core.facts import SessionErased
+from sylph.engine.seal import Record, erased, vouch
+
+
+@dataclass(slots=True)
+class Vouchers:
+    """Erasing must not become a way of changing the past: an erased fact that nobody vouches for was tampered with."""
+
+    facts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    blobs: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Self:
+        vouchers = cls()
+        for event in events:
+            if isinstance(event.body, SessionErased):
+                vouchers.add(event.body)
+        return vouchers
+
+    def add(self, fact: SessionErased) -> None:
+        for seq, digest in fact.facts.items():
+            self.facts.setdefault(seq, set()).add(digest)
+        for name, digest in fact.blobs.items():
+            self.blobs.setdefault(name, set()).add(digest)
+
+    def holds(self, record: Record) -> bool:
+        return not erased(record) or vouch(record.data) in self.facts.get(str(record.seq), ())
+
+    def output(self, name: str, data: bytes) -> bool:
+        return vouch(data) in self.blobs.get(name, ())

@@ -1,0 +1,91 @@
+"""A secret is taken out of a log for good, and the rest is proven as before."""
+
+from pathlib import Path
+
+import pytest
+from tests.engine.stage import TOOLS, story
+
+from sylph.core import commands
+from sylph.core.errors import UserError
+from sylph.engine.runtime import Runtime
+from sylph.testing import begin, call, play, runtime, say
+
+SECRET = 'hunter2"\\ü'
+
+
+async def spoken(engine: Runtime, home: Path) -> str:
+    """A session with a secret in its input, its answers, arguments, results, notes and a whole output."""
+    session = await begin(engine, home)
+    await play(engine, session, f"the password is {SECRET}, keep it")
+    return session
+
+
+def lines() -> list[object]:
+    much = "x" * 3000
+    return [call("much", f"I will use {SECRET}", text=f"{SECRET} {much}\n", times=40), say(f"Done with {SECRET}.")]
+
+
+async def test_nothing_of_it_is_left_and_the_chain_holds(home: Path) -> None:
+    async with runtime(home, lines(), tools=TOOLS) as engine:  # pyright: ignore[reportArgumentType]
+        session = await spoken(engine, home)
+        assert await engine.erase(session, SECRET, "a password") >= 5
+        events = await story(engine, session)
+        (verified,) = await engine.verify(session)
+    assert (verified.ok, events[-1].type) == (True, "session.erased")
+    for path in (home / "data").iterdir():
+        assert path.is_dir() or b"hunter2" not in path.read_bytes()
+
+
+async def test_the_session_goes_on(home: Path) -> None:
+    async with runtime(home, [*lines(), say("Yes.")], tools=TOOLS) as engine:  # pyright: ignore[reportArgumentType]
+        session = await spoken(engine, home)
+        await engine.erase(session, SECRET)
+        await play(engine, session, "are you still there?")
+        (verified,) = await engine.verify(session)
+    assert verified.ok
+
+
+async def test_what_is_not_there_changes_nothing(home: Path) -> None:
+    async with runtime(home, [say("Hello.")], tools=TOOLS) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "hello")
+        before = engine.log.head(session)
+        assert await engine.erase(session, "not in there") == 0
+        assert engine.log.head(session) == before
+        with pytest.raises(UserError, match="too short"):
+            await engine.erase(session, "a")
+
+
+async def test_an_erased_fact_that_nobody_vouches_for_is_tampering(home: Path) -> None:
+    async with runtime(home, lines(), tools=TOOLS) as engine:  # pyright: ignore[reportArgumentType]
+        session = await spoken(engine, home)
+        await engine.erase(session, SECRET)
+        change = "update event set data = replace(data, 'erased', 'forged') where type = 'input.received'"
+        await engine.log.change(lambda db: db.execute(change))
+        (verified,) = await engine.verify(session)
+        assert [problem.kind for problem in verified.problems] == ["record_changed"]
+        back = "update event set data = replace(data, 'forged', 'erased') where type = 'input.received'"
+        await engine.log.change(lambda db: db.execute(back))
+
+
+async def test_exports_imports_and_forks_of_an_erased_session_hold(home: Path) -> None:
+    async with runtime(home, lines(), tools=TOOLS) as engine:  # pyright: ignore[reportArgumentType]
+        session = await spoken(engine, home)
+        end = engine.log.head(session).seq
+        await engine.erase(session, SECRET)
+        child = await engine.fork(session, at=end - 2)
+        exported = [line async for line in engine.export(session)]
+        fresh = (await engine.import_(exported, new_id=True)).session
+        assert all(verified.ok for verified in await engine.verify())
+        assert [line async for line in engine.export(fresh)]
+        await engine.send(child, commands.Rename(title="a fork"))
+    assert not any(b"hunter2" in line for line in exported)
+
+
+async def test_a_session_at_work_is_not_cleaned(home: Path) -> None:
+    async with runtime(home, [], tools=TOOLS) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        with pytest.raises(UserError, match="while a turn is open"):
+            await engine.erase(session, "secret")
+        await engine.settled(session)
