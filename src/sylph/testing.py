@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from sylph.core import commands, facts, signals
+from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import ProviderError
 from sylph.core.events import Event
 from sylph.core.messages import ToolCall, Usage
@@ -73,7 +74,7 @@ class ScriptedProvider:
         pass
 
 
-class FakeClock:
+class FakeClock(SystemClock):
     """Stands still until it is told to move."""
 
     def __init__(self, now: int = 1_700_000_000_000) -> None:
@@ -96,6 +97,7 @@ def runtime(
     tools: Sequence[Tool] = (),
     plugins: Sequence[Plugin] = (),
     limits: Limits | None = None,
+    clock: Clock | None = None,
 ) -> Runtime:
     """A real runtime on a real log in `home`, with a scripted model."""
     provider = lines if isinstance(lines, ScriptedProvider) else ScriptedProvider(lines)
@@ -104,7 +106,7 @@ def runtime(
         plugins=(Plugin(name="tools", tools=tuple(tools)), *plugins),
         limits=limits or Limits(),
     )
-    return Runtime(Log.open(home / "data" / "sylph.db"), parts)
+    return Runtime(Log.open(home / "data" / "sylph.db"), parts, clock)
 
 
 async def begin(runtime: Runtime, workspace: Path, *, mode: facts.Mode = "trust") -> str:
