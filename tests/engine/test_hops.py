@@ -1,0 +1,36 @@
+"""The way stays short: how far a message travels from the session to the model."""
+
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from tests.engine.stage import TOOLS
+
+import sylph
+from sylph.core.provider import Chunk, Request
+from sylph.testing import ScriptedProvider, begin, call, play, runtime, say
+
+ROOT = str(Path(sylph.__file__).parent)
+
+
+class Surveyor(ScriptedProvider):
+    """Notes which frames of ours are on the stack when the model is called."""
+
+    frames: tuple[str, ...] = ()
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+        frame, found = sys._getframe(1), list[str]()
+        while frame:
+            if frame.f_code.co_filename.startswith(ROOT):
+                found.append(frame.f_code.co_qualname)
+            frame = frame.f_back
+        self.frames = tuple(found)
+        async for chunk in super().stream(request, body):
+            yield chunk
+
+
+async def test_the_model_is_six_frames_away(home: Path) -> None:
+    model = Surveyor([call("put", path="a.txt"), say("Done.")])
+    async with runtime(home, model, tools=TOOLS) as engine:
+        await play(engine, await begin(engine, home), "write it")
+    assert len(model.frames) <= 6, model.frames
