@@ -1,5 +1,6 @@
 """Time as a seam: the engine asks a clock, so that tests and replays can own it."""
 
+import asyncio
 import time
 from typing import Protocol
 
@@ -13,6 +14,16 @@ class Clock(Protocol):
         """Seconds that only ever grow; for durations."""
         ...
 
+    def elapsed(self, began: float, what: str) -> int:
+        """Milliseconds since the tick `began`; `what` took them: a call by its id, an answer, the first word of it."""
+        ...
+
+    def timeout(self, seconds: float | None) -> asyncio.Timeout:
+        """Bounds what is done inside of it."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
 
 class SystemClock:
     def now(self) -> int:
@@ -20,3 +31,12 @@ class SystemClock:
 
     def ticks(self) -> float:
         return time.monotonic()
+
+    def elapsed(self, began: float, what: str) -> int:  # noqa: ARG002 - a replay wants to know
+        return round((self.ticks() - began) * 1000)
+
+    def timeout(self, seconds: float | None) -> asyncio.Timeout:
+        return asyncio.timeout(seconds)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

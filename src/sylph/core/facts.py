@@ -202,7 +202,11 @@ class CompactionFailed(Fact, frozen=True, kw_only=True):
 
 
 class ModelRequested(Fact, frozen=True, kw_only=True):
-    """A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it."""
+    """A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it.
+
+    `head` are hashes of what never changes in it, the system text and the tools; `window` is what the model was taken
+    to hold at that time, 0 where nobody knew.
+    """
 
     wire: ClassVar[str] = "model.requested"
     model: str
@@ -211,6 +215,8 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     messages: int = 0
     bytes: int = 0
     digest: str = ""
+    head: str = ""
+    window: int = 0
 
 
 class ModelResponded(Fact, frozen=True, kw_only=True):

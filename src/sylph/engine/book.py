@@ -64,6 +64,10 @@ class Book:
         return self._newest is not None and not self._newest.done()
 
     @property
+    def clock(self) -> Clock:
+        return self._shelf.clock
+
+    @property
     def now(self) -> int:
         return self._shelf.clock.now()
 
@@ -73,6 +77,7 @@ class Book:
         durable: bool | None = None,
         blobs: Sequence[tuple[str, bytes]] = (),
         actor: str = "sylph",
+        at: int | None = None,
     ) -> list[Event]:
         """Writes facts, all or none, and returns when they are kept. Cancelling the caller undoes nothing."""
         if self._failed:
@@ -80,7 +85,7 @@ class Book:
         if not new:
             return []
         safe = any(fact.durable for fact in new) if durable is None else durable
-        ts, turn = self.now, self._turn(new)
+        ts, turn = self.now if at is None else at, self._turn(new)
         origins = self.summary.origins
         drafts = [Draft(fact, ts, turn, actor, origins.get(cause(fact), 0)) for fact in new]
         appended = self._shelf.log.append(self.id, drafts, expected=self.summary.seq, durable=safe, blobs=blobs)
@@ -93,12 +98,12 @@ class Book:
         await asyncio.shield(appended.done)
         return appended.events
 
-    async def enter(self, trigger: Trigger, *new: Fact) -> None:
+    async def enter(self, trigger: Trigger, *new: Fact, at: int | None = None) -> None:
         """Takes an edge of the state machine, with the facts that belong to it in the same breath."""
         was, to = self.state, step(self.state, trigger)
         if to is None:
             raise UserError(f"A session that is {was} cannot {trigger}.", kind="wrong_state", details={"state": was})
-        await self.emit(*new, facts.StateChanged(to=to, was=was, event=trigger))
+        await self.emit(*new, facts.StateChanged(to=to, was=was, event=trigger), at=at)
 
     def show(self, signal: Signal) -> None:
         """A signal to whoever looks; free if nobody does."""

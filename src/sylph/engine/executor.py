@@ -67,15 +67,15 @@ class _Ready:
 class _Watch:
     """Measures how long a call itself takes; a person who thinks about it is not counted."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, call: str) -> None:
+        self._clock, self._call = clock, call
         self.start()
 
     def start(self) -> None:
         self._began = self._clock.ticks()
 
     def ms(self) -> int:
-        return round((self._clock.ticks() - self._began) * 1000)
+        return self._clock.elapsed(self._began, self._call)
 
 
 class Executor:
@@ -117,7 +117,7 @@ class Executor:
         return groups
 
     async def _one(self, call: ToolCall, desk: Desk) -> None:
-        watch = _Watch(self._clock)
+        watch = _Watch(self._clock, call.id)
         try:
             result = await self._outcome(call, desk, watch)
         except ToolError as error:

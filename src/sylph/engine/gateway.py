@@ -3,17 +3,21 @@
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NoModel, ProviderError, Trouble
 from sylph.core.events import Fact, Signal
 from sylph.core.messages import Usage
-from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text
+from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.engine.breaker import Breaker
 from sylph.engine.slots import Slots
+
+FIRST, WHOLE = "first", "whole"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,17 @@ class Patience:
     first_seconds: float = 300.0
     idle_seconds: float = 120.0
     concurrency: int = 8
+    failures: int = 5
+    """So many in a row, and a service is left alone for a while."""
+
+    def wait(self, error: ProviderError, attempt: int) -> float | None:
+        """Seconds until the next try, or None: it failed for good."""
+        if not error.passing or attempt > self.retries:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.longest_asked else None
+        step = min(self.base * 2 ** (attempt - 1), self.longest)
+        return step * random.uniform(0.75, 1.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +53,7 @@ class Call:
     role: str = "main"
     round: int = 0
     priority: int = 0
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +77,35 @@ class _Stream:
     """What has come of one attempt so far."""
 
     began: float
-    first: float = 0.0
+    first_ms: int = 0
     pieces: list[str] = field(default_factory=list[str])
     heard: bool = False
     spoke: bool = False
 
 
+Tariff = Callable[[Usage, ModelInfo], int | None]
+"""What an answer costs, in micro-dollars; None where nobody knows."""
+
+
+def cost(usage: Usage, info: ModelInfo) -> int | None:
+    """Micro-dollars, or None where a price is not known: unknown is never shown as free."""
+    if info.price_in is None or info.price_out is None:
+        return None
+    cached = info.price_in if info.price_cached is None else info.price_cached
+    fresh = max(usage.input - usage.cached, 0)
+    return round((fresh * info.price_in + usage.cached * cached + usage.output * info.price_out) / 1_000_000)
+
+
 class Gateway:
     def __init__(
-        self, providers: Mapping[str, Provider], patience: Patience | None = None, clock: Clock | None = None
+        self,
+        providers: Mapping[str, Provider],
+        patience: Patience | None = None,
+        clock: Clock | None = None,
+        tariff: Tariff = cost,
     ) -> None:
-        self._providers = dict(providers)
+        self.providers = dict(providers)
+        self._tariff = tariff
         self._patience = patience or Patience()
         self._clock = clock or SystemClock()
         self._slots = Slots(self._patience.concurrency)
@@ -80,9 +114,9 @@ class Gateway:
     def find(self, model: str) -> tuple[Provider, str]:
         """`provider/model` → the provider and the name it knows the model by."""
         name, _, bare = model.partition("/")
-        provider = self._providers.get(name)
+        provider = self.providers.get(name)
         if provider is None or not bare:
-            known = ", ".join(sorted(self._providers)) or "none"
+            known = ", ".join(sorted(self.providers)) or "none"
             raise NoModel(
                 f"There is no provider for the model {model!r}. Known providers: {known}.",
                 details={"model": model},
@@ -95,15 +129,15 @@ class Gateway:
         return provider.info(bare)
 
     async def close(self) -> None:
-        for provider in self._providers.values():
+        for provider in self.providers.values():
             await provider.close()
 
     async def call(self, call: Call, voice: Voice) -> Answer:
         """The whole reply. Retries only as long as nothing of it has been shown."""
         provider, bare = self.find(call.model)
-        breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, self._clock))
+        breaker = self._breaker(provider)
         body = provider.body(call.request)
-        await voice.emit(_requested(call, body))
+        await voice.emit(_requested(call, body, provider.info(bare)))
         attempt = 0
         while True:
             attempt += 1
@@ -120,12 +154,12 @@ class Gateway:
                 raise
             except ProviderError as error:
                 breaker.failed(error)
-                wait = self._wait(error, attempt, stream)
+                wait = None if stream.spoke else self._patience.wait(error, attempt)
                 await voice.emit(_failed(call, error.trouble, attempt, stream, wait))
                 if wait is None:
                     raise
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
-                await asyncio.sleep(wait)
+                await self._clock.sleep(wait)
                 continue
             breaker.succeeded()
             return self._answer(reply, provider.info(bare), stream)
@@ -150,7 +184,7 @@ class Gateway:
 
     def _show(self, chunk: Text | Reasoning | Arguments, stream: _Stream, voice: Voice) -> None:
         if not stream.spoke:
-            stream.spoke, stream.first = True, self._clock.ticks()
+            stream.spoke, stream.first_ms = True, self._clock.elapsed(stream.began, FIRST)
         match chunk:
             case Text(text):
                 stream.pieces.append(text)
@@ -171,45 +205,42 @@ class Gateway:
             ],
         )
 
-    def _wait(self, error: ProviderError, attempt: int, stream: _Stream) -> float | None:
-        """Seconds until the next try, or None: it failed for good."""
-        patience = self._patience
-        if stream.spoke or not error.passing or attempt > patience.retries:
-            return None
-        if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= patience.longest_asked else None
-        step = min(patience.base * 2 ** (attempt - 1), patience.longest)
-        return step * random.uniform(0.75, 1.25)
-
     def _answer(self, reply: Reply, info: ModelInfo, stream: _Stream) -> Answer:
-        now = self._clock.ticks()
-        first = stream.first or now
+        ms = self._clock.elapsed(stream.began, WHOLE)
         return Answer(
             reply=reply,
-            cost=cost(reply.usage, info),
-            ms=round((now - stream.began) * 1000),
-            first_ms=round((first - stream.began) * 1000),
+            cost=self._tariff(reply.usage, info),
+            ms=ms,
+            first_ms=stream.first_ms if stream.spoke else ms,
         )
 
-
-def cost(usage: Usage, info: ModelInfo) -> int | None:
-    """Micro-dollars, or None where a price is not known: unknown is never shown as free."""
-    if info.price_in is None or info.price_out is None:
-        return None
-    cached = info.price_in if info.price_cached is None else info.price_cached
-    fresh = max(usage.input - usage.cached, 0)
-    return round((fresh * info.price_in + usage.cached * cached + usage.output * info.price_out) / 1_000_000)
+    def _breaker(self, provider: Provider) -> Breaker:
+        if provider.name not in self._breakers:
+            self._breakers[provider.name] = Breaker(provider.name, self._clock, failures=self._patience.failures)
+        return self._breakers[provider.name]
 
 
-def _requested(call: Call, body: bytes) -> facts.ModelRequested:
+def head(system: str, tools: Sequence[ToolSpec]) -> str:
+    """What is byte-stable in a prompt, as two hashes: one of the system text, one of the tools."""
+    parts = (system.encode(), msgspec.json.encode(tools))
+    return "-".join(hashlib.blake2b(part, digest_size=6).hexdigest() for part in parts)
+
+
+def _requested(call: Call, body: bytes, info: ModelInfo) -> facts.ModelRequested:
     return facts.ModelRequested(
         model=call.model,
         round=call.round,
         role=call.role,
         messages=len(call.request.messages),
         bytes=len(body),
-        digest=hashlib.blake2b(body, digest_size=16).hexdigest(),
+        digest=prompt_digest(body),
+        head=call.head,
+        window=info.window or 0,
     )
+
+
+def prompt_digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
 def _failed(call: Call, trouble: Trouble, attempt: int, stream: _Stream, wait: float | None) -> facts.ModelFailed:

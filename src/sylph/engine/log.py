@@ -4,12 +4,12 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from sylph.core.errors import Conflict, StoreError, Trouble
 from sylph.core.events import Event, Fact, Head
 from sylph.engine import schema
-from sylph.engine.seal import Draft, Record, event_of, seal, tidy
+from sylph.engine.seal import Draft, Record, Sealer, event_of, seal, tidy
 from sylph.engine.writer import Job, Writer
 
 # The casts make sure of what a row is made of, even after somebody edited it by hand.
@@ -31,19 +31,20 @@ class Appended(NamedTuple):
 class Log:
     """Appends through one writer thread; reads on connections of their own, which never wait for it."""
 
-    def __init__(self, path: Path, reader: sqlite3.Connection, writer: Writer | None) -> None:
+    def __init__(self, path: Path, reader: sqlite3.Connection, writer: Writer | None, sealer: Sealer = seal) -> None:
         self.path = path
+        self._seal = sealer
         self._reader = reader
         self._writer = writer
         self._heads: dict[str, Head] = {}
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path) -> "Log":
+    def open(cls, path: Path, sealer: Sealer = seal) -> Self:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             reader = schema.connect(path)
-            return cls(path, reader, Writer(schema.connect(path), path))
+            return cls(path, reader, Writer(schema.connect(path), path), sealer)
         except OSError as error:
             return cls._open_readonly(path, error)
         except sqlite3.Error as error:
@@ -52,7 +53,7 @@ class Log:
             return cls._open_readonly(path, error)
 
     @classmethod
-    def _open_readonly(cls, path: Path, cause: Exception) -> "Log":
+    def _open_readonly(cls, path: Path, cause: Exception) -> Self:
         """Looks at what cannot be written: a read-only disk, somebody else's file."""
         try:
             return cls(path, schema.connect_readonly(path), None)
@@ -90,16 +91,24 @@ class Log:
         if head.seq != expected:
             raise _moved(session, head.seq, expected)
         try:
-            records, head = _chain(session, head, drafts)
+            records, head = self._chain(session, head, drafts)
         except UnicodeEncodeError:
             drafts = [draft._replace(fact=tidy(draft.fact)) for draft in drafts]
-            records, head = _chain(session, head, drafts)
+            records, head = self._chain(session, head, drafts)
         kept = [(session, digest, data) for digest, data in blobs]
         job = Job(done=_future(), records=records, blobs=kept, durable=durable)
         self._put(job)
         self._heads[session] = head
         job.done.add_done_callback(lambda done: self._forget(session, done))
         return Appended([_event(record, draft) for record, draft in zip(records, drafts, strict=True)], job.done)
+
+    def _chain(self, session: str, head: Head, drafts: Sequence[Draft]) -> tuple[list[Record], Head]:
+        records: list[Record] = []
+        for draft in drafts:
+            record = self._seal(session, head, draft)
+            records.append(record)
+            head = Head(record.seq, record.hash.hex())
+        return records, head
 
     def _forget(self, session: str, done: "asyncio.Future[None]") -> None:
         if done.cancelled() or done.exception():
@@ -229,15 +238,6 @@ class Log:
                 next=[f"Check the permissions of {self.path.parent}.", "Point SYLPH_DATA at a writable folder."],
             )
         self._writer.put(job)
-
-
-def _chain(session: str, head: Head, drafts: Sequence[Draft]) -> tuple[list[Record], Head]:
-    records: list[Record] = []
-    for draft in drafts:
-        record = seal(session, head, draft)
-        records.append(record)
-        head = Head(record.seq, record.hash.hex())
-    return records, head
 
 
 def _moved(session: str, head: int, expected: int) -> Conflict:

@@ -12,7 +12,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Mode
 from sylph.core.ids import new_id
 from sylph.core.plugin import Plugin, merge
-from sylph.engine import fold, lease, prompt, tasks, transfer, verify
+from sylph.engine import fold, gateway, lease, prompt, tasks, transfer, verify
 from sylph.engine.book import Shelf
 from sylph.engine.bus import Bus
 from sylph.engine.executor import Bounds, Executor
@@ -59,11 +59,13 @@ class Runtime:
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
         self.executor = Executor(plugin.tools, Runner(log.path.parent / "runs"), parts.bounds, self._clock)
+        system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,
             executor=self.executor,
             plugin=plugin,
-            system=prompt.head(section() for section in plugin.sections),
+            system=system,
+            head=gateway.head(system, self.executor.specs),
             limits=parts.limits,
         )
         self._sessions: dict[str, Session] = {}

@@ -6,6 +6,7 @@ hash   = blake2b(previous hash ‖ head ‖ digest),  head = the JSON array of e
 
 import hashlib
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -43,6 +44,10 @@ class Draft(NamedTuple):
     turn: str
     actor: str
     cause: int
+
+
+Sealer = Callable[[str, Head, Draft], Record]
+"""The session, where its log ends, and what is to follow."""
 
 
 def digest(salt: bytes, data: bytes) -> bytes:

@@ -293,7 +293,7 @@ class Session:
         trouble: Trouble | None = None
         outcome: Outcome = "finished"
         self._reason = None
-        timer = asyncio.timeout(limit)
+        timer = self.floor.clock.timeout(limit)
         try:
             async with timer:
                 await self.floor.enter(trigger, first)
@@ -324,10 +324,11 @@ class Session:
             "cancel" if outcome == "cancelled" else "finish",
             *(_cut_off(id, started=call.started) for id, call in floor.summary.open_calls.items()),
         )
-        took = max(floor.now - floor.summary.open_since, 0)
-        await floor.enter(
-            "close", facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble)
-        )
+        # The clock is read once, so that the time it took and the time it ended fit together.
+        now = floor.now
+        took = max(now - floor.summary.open_since, 0)
+        ended = facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble)
+        await floor.enter("close", ended, at=now)
 
     async def _mend(self) -> None:
         """A state without a turn is what a crash left behind."""

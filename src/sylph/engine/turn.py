@@ -20,6 +20,8 @@ from sylph.engine.states import Trigger
 
 ASSUMED_WINDOW = 128_000
 WARN_AT = (5, 20)
+# What a turn itself notes; all other notes come from plugins.
+INTERRUPTION, CIRCLES = "interruption", "circles"
 MOST_RESUMES = 3
 
 
@@ -40,6 +42,7 @@ class Hands:
     executor: Executor
     plugin: Plugin
     system: str
+    head: str = ""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -80,7 +83,7 @@ def _interruption(floor: Floor) -> list[Fact]:
         f"Sylph was stopped in the middle of this turn and has gone on from its log ({times} of {MOST_RESUMES} times). "
         "Calls that were under way have their true result, or say that it is unknown. Do not repeat what was done."
     )
-    return [facts.ContextAdded(topic="interruption", text=text)]
+    return [facts.ContextAdded(topic=INTERRUPTION, text=text)]
 
 
 async def notes(floor: Floor, hands: Hands) -> list[Fact]:
@@ -166,7 +169,7 @@ def _question(floor: Floor, hands: Hands) -> Call:
     request = Request(
         model=_bare(floor), system=hands.system, messages=floor.history.messages(), tools=hands.executor.specs
     )
-    return Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1)
+    return Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1, head=hands.head)
 
 
 async def _record(floor: Floor, answer: Answer) -> None:
@@ -209,7 +212,7 @@ async def _warn(floor: Floor) -> None:
     same = next((at for at, past in enumerate(rounds) if past != rounds[0]), len(rounds))
     if same in WARN_AT:
         text = f"The last {same} rounds made the same calls and got the same results. Do something else, or stop."
-        await floor.emit(facts.ContextAdded(topic="circles", text=text))
+        await floor.emit(facts.ContextAdded(topic=CIRCLES, text=text))
 
 
 def _latest_rounds(history: History, count: int) -> list[tuple[list[tuple[str, str]], list[str]]]:
