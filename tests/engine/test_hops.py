@@ -1,6 +1,6 @@
 """The way stays short: how far a message travels from the session to the model."""
 
-import sys
+import inspect
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -19,11 +19,10 @@ class Surveyor(ScriptedProvider):
     frames: tuple[str, ...] = ()
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
-        frame, found = sys._getframe(1), list[str]()
-        while frame:
+        frame, found = inspect.currentframe(), list[str]()
+        while frame := frame and frame.f_back:
             if frame.f_code.co_filename.startswith(ROOT):
                 found.append(frame.f_code.co_qualname)
-            frame = frame.f_back
         self.frames = tuple(found)
         async for chunk in super().stream(request, body):
             yield chunk
