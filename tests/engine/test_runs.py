@@ -201,3 +201,45 @@ async def test_a_forgotten_command_leaves_no_files(runner: Runner) -> None:
     await run(runner, "echo hi")
     runner.forget("k")
     assert not list(runner.folder.iterdir())
+
+
+async def test_an_order_that_was_taken_back_is_never_begun(runner: Runner, tmp_path: Path) -> None:
+    assert await CallRuns(runner, "k").attach(lambda _: None) is None
+    runner.order("k", order(f"echo late >> {tmp_path}/journal"))
+    ran = await CallRuns(runner, "k").run(order(f"echo again >> {tmp_path}/journal; exit 4"), lambda _: None)
+    assert isinstance(ran, Ran)
+    assert (ran.exit, (tmp_path / "journal").read_text()) == (4, "again\n")
+
+
+async def test_a_begun_order_cannot_be_taken_back(runner: Runner) -> None:
+    await run(runner, "exit 3")
+    assert not runner.revoke("k")
+    found = await CallRuns(runner, "k").attach(lambda _: None)
+    assert isinstance(found, Ran)
+    assert found.exit == 3
+
+
+async def test_a_runner_that_died_unnoticed_is_replaced(runner: Runner) -> None:
+    await run(runner, "true")
+    os.kill(runner_pid(runner), signal.SIGKILL)
+    await asyncio.to_thread(time.sleep, 0.05)
+    ran = await run(runner, "exit 6", "next")
+    assert ran.exit == 6
+
+
+async def test_what_a_killed_runner_had_started_and_not_written_down_is_ended(runner: Runner) -> None:
+    task = asyncio.create_task(CallRuns(runner, "k").run(order("sleep 78"), lambda _: None))
+    await until(lambda: pid_of(runner))
+    journal = runner.folder / "k.run"
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    os.kill(runner_pid(runner), signal.SIGKILL)
+    assert isinstance(await task, Lost)
+    await until(lambda: not processes(b"sleep\x0078"))
+
+
+async def test_old_marks_of_orders_taken_back_are_swept(runner: Runner) -> None:
+    for key in ("old", "new"):
+        assert runner.revoke(key)
+    os.utime(runner.folder / "old.run", (1, 1))
+    runner.warm()
+    assert [path.name for path in runner.folder.iterdir()] == ["new.run"]

@@ -5,6 +5,7 @@ import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.tool import Result
+from sylph.tools.atomic import draft_of
 
 WRITE = {"path": "a.txt", "content": "new\n"}
 EDIT = {"path": "a.txt", "old": "old", "new": "new"}
@@ -58,3 +59,13 @@ async def test_if_somebody_else_was_there_nobody_can_tell(desk: Desk, name: str,
 async def test_without_a_note_nobody_can_tell(desk: Desk) -> None:
     with refused("unknown"):
         await recovered(desk, "write", WRITE)
+
+
+@pytest.mark.parametrize(("name", "arguments"), BOTH)
+async def test_half_written_content_is_cleared_away(desk: Desk, name: str, arguments: dict[str, str]) -> None:
+    path = desk.write("a.txt", "old\n")
+    await foreseen(desk, name, arguments)
+    draft_of(path, desk.context.key).write_text("ne")
+    assert await recovered(desk, name, arguments) is None
+    await desk.use(name, **arguments)
+    assert ([file.name for file in desk.workspace.iterdir()], path.read_text()) == (["a.txt"], "new\n")

@@ -80,6 +80,10 @@ class Jobs(Protocol):
 
     def find(self, id: str) -> Job | None: ...
 
+    def recover(self, id: str) -> Job | None:
+        """The job, if a runner has begun it before a crash; None if none has, and then none will."""
+        ...
+
     def output(self, id: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes of what it printed, from `offset` on."""
         ...

@@ -67,6 +67,11 @@ class Context:
     foreseen: Mapping[str, str] = field(default_factory=dict[str, str])
     """In a recovery: what was written down before the effect."""
 
+    @property
+    def key(self) -> str:
+        """Names this call for good, in a recovery too: what a service can know a repeated request by."""
+        return f"{self.session}.{self.call}"
+
 
 Run = Callable[[Any, Context], Awaitable[Result]]
 Foresee = Callable[[Any, Context], Awaitable[Mapping[str, str]]]

@@ -23,6 +23,7 @@ from sylph.engine.policy import Ruling, decide
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.shape import shape
 from sylph.engine.summary import Summary
+from sylph.engine.trip import Trip, untripped
 
 YES, SESSION, NO = "yes", "session", "no"
 GRACE = 5.0
@@ -80,9 +81,14 @@ class _Watch:
 
 class Executor:
     def __init__(
-        self, tools: Iterable[Tool], runner: Runner, bounds: Bounds | None = None, clock: Clock | None = None
+        self,
+        tools: Iterable[Tool],
+        runner: Runner,
+        bounds: Bounds | None = None,
+        clock: Clock | None = None,
+        trip: Trip = untripped,
     ) -> None:
-        self.runner = runner
+        self.runner, self._trip = runner, trip
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
         self._bounds = bounds or Bounds()
@@ -141,7 +147,9 @@ class Executor:
             dry=result.dry,
         )
         await desk.emit(finished, blobs=[(shaped.digest, shaped.whole)] if shaped.digest else ())
+        self._trip("effect told")
         self.runner.forget(_key(desk, call))
+        self._trip("effect forgotten")
 
     async def _outcome(self, call: ToolCall, desk: Desk, watch: "_Watch") -> Result:
         ready = self._ready(call, desk)
@@ -260,7 +268,10 @@ class Executor:
         timer = asyncio.timeout(limit)
         try:
             async with timer:
-                return await ready.tool.run(ready.args, ready.context)
+                self._trip("effect before")
+                result = await ready.tool.run(ready.args, ready.context)
+                self._trip("effect after")
+                return result
         except TimeoutError as error:
             if not timer.expired():
                 raise

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from sylph.core.run import Job, Order
-from sylph.engine.runs import Runner, Story, read_story
+from sylph.engine.runs import AGAIN, Runner, Story, read_story
 
 BEAT = 0.05
 STARTING = 5.0
@@ -22,7 +22,7 @@ class SessionJobs:
         self._runner, self._session = runner, session
 
     async def start(self, id: str, order: Order) -> Job:
-        self._runner.order(self._key(id), order)
+        self._runner.order(self._name(id), order)
         end = time.monotonic() + STARTING
         while time.monotonic() < end:
             story = self._story(id)
@@ -33,10 +33,13 @@ class SessionJobs:
 
     def all(self) -> list[Job]:
         """The oldest first."""
-        stories = [(path.stem.rpartition(".")[2], read_story(path)) for path in self._journals()]
+        stories = [(path.stem.rpartition(".")[2].partition(AGAIN)[0], read_story(path)) for path in self._journals()]
         jobs = [(id, story) for id, story in stories if story.intent and story.intent.job]
         jobs.sort(key=lambda pair: pair[1].intent.at if pair[1].intent else 0.0)
         return [self._job(id, story) for id, story in jobs]
+
+    def recover(self, id: str) -> Job | None:
+        return None if self._runner.revoke(self._name(id)) else self.find(id)
 
     def find(self, id: str) -> Job | None:
         story = self._story(id)
@@ -60,7 +63,7 @@ class SessionJobs:
         job = self.find(id)
         if job is None or job.state != "running":
             return job
-        self._runner.stop(self._key(id))
+        self._runner.stop(self._name(id))
         story = self._story(id)
         # A job of an earlier Sylph has another runner, which does not hear us: it sees that the command ends.
         if story.started and (job := await self.wait(id, 0.5)) and job.state == "running":
@@ -91,9 +94,9 @@ class SessionJobs:
     def _story(self, id: str) -> Story:
         return read_story(self._path(id, "run"))
 
-    def _key(self, id: str) -> str:
-        return f"{self._session}.{id}"
+    def _name(self, id: str) -> str:
+        # The id comes from a model: only the name of a file, never a way to one.
+        return self._runner.newest(f"{self._session}.{Path(id).name}")
 
     def _path(self, id: str, kind: str) -> Path:
-        # The id comes from a model: only the name of a file, never a way to one.
-        return self._runner.folder / f"{self._key(Path(id).name)}.{kind}"
+        return self._runner.folder / f"{self._name(id)}.{kind}"

@@ -10,6 +10,7 @@ from sylph.core.errors import Conflict, StoreError, Trouble
 from sylph.core.events import Event, Fact, Head
 from sylph.engine import schema
 from sylph.engine.seal import Draft, Record, Sealer, event_of, seal, tidy
+from sylph.engine.trip import Trip, untripped
 from sylph.engine.writer import Job, Writer
 
 # The casts make sure of what a row is made of, even after somebody edited it by hand.
@@ -40,11 +41,11 @@ class Log:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path, sealer: Sealer = seal) -> Self:
+    def open(cls, path: Path, sealer: Sealer = seal, trip: Trip = untripped) -> Self:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             reader = schema.connect(path)
-            return cls(path, reader, Writer(schema.connect(path), path), sealer)
+            return cls(path, reader, Writer(schema.connect(path), path, trip), sealer)
         except OSError as error:
             return cls._open_readonly(path, error)
         except sqlite3.Error as error:

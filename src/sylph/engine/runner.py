@@ -8,6 +8,8 @@ also when the parent and the runner are long gone:
     KEY.run   lines of JSON: {"intent": …}, {"started": …}, {"ended": …}
     KEY.out   the output as it came, up to a limit; at the end, the last part of what went over it
 
+Whoever finds no journal of an order can take it back, by making an empty one: then no runner begins it any more.
+
 When the parent is gone the runner finishes what runs, and ends. It leaves no process behind: what a command leaves
 running becomes the runner's own child (it is a subreaper, where the kernel knows such a thing) and is ended with it.
 """
@@ -36,11 +38,26 @@ class Journal:
     """What is written down of one command."""
 
     def __init__(self, folder: str, key: str, head: int, tail: int) -> None:
-        self._run = os.open(f"{folder}/{key}.run", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._out = os.open(f"{folder}/{key}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._path = f"{folder}/{key}"
+        self._run = self._out = -1
         self._room, self._size = head, tail
         self._tail = bytearray()
         self._total = self._head = 0
+
+    def begin(self, **intent: object) -> bool:
+        """The journal is there with its intent in it, or not at all; False if the order was taken back before."""
+        draft = f"{self._path}.{os.getpid()}.new"
+        self._run = opened(draft)
+        try:
+            self.note(intent=intent)
+            os.link(draft, f"{self._path}.run")
+        except FileExistsError:
+            os.close(self._run)
+            return False
+        finally:
+            os.unlink(draft)
+        self._out = opened(f"{self._path}.out")
+        return True
 
     def note(self, **what: object) -> None:
         os.write(self._run, json.dumps(what).encode() + b"\n")
@@ -132,7 +149,8 @@ class Runner:
         journal = Journal(self._folder, order["key"], order["head"], order["tail"])
         me = os.getpid()
         keeper = {"runner": me, "runner_start": start_time(me), "boot": boot_id()}
-        journal.note(intent={"argv": order["argv"], "job": order.get("job", False), "at": time.time(), **keeper})
+        if not journal.begin(argv=order["argv"], job=order.get("job", False), at=time.time(), **keeper):
+            return
         try:
             process = subprocess.Popen(
                 order["argv"],
@@ -316,6 +334,18 @@ def marked(pid: int, key: str) -> bool:
         return False
 
 
+def opened(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def end_marked(key: str) -> None:
+    """Ends all that the command `key` has started, whoever's child it is by now."""
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []:
+        if marked(pid, key):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
 def resident(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
@@ -365,7 +395,8 @@ def main() -> None:
     parent = socket.socket(fileno=os.dup(0))
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    parent.sendall(b"- ready\n")
+    with contextlib.suppress(OSError):
+        parent.sendall(b"- ready\n")
     Runner(parent, sys.argv[1]).run()
 
 

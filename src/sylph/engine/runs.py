@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,10 @@ LOOK = 0.25
 POLL = 0.03
 READY = b"- ready"
 STOPPING = 0.7
+TRIES = 3
+OLD = 24 * 3600.0
+# Between a command's key and the number of the order, where there had to be more than one.
+AGAIN = "~"
 
 
 class _Intent(msgspec.Struct):
@@ -100,8 +103,8 @@ class Notice:
 class Runner:
     """The one runner of this process. It is started when it is first needed, or a little before (`warm`)."""
 
-    def __init__(self, folder: Path, python: str = sys.executable) -> None:
-        self.folder, self._python = folder, python
+    def __init__(self, folder: Path, python: str = sys.executable, program: str = PROGRAM) -> None:
+        self.folder, self._python, self._program = folder, python, program
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._notices: dict[str, Notice] = {}
@@ -130,12 +133,19 @@ class Runner:
         }
         if not order.job:
             self._kept.add(key)
-        self._send(line)
+        try:
+            self._send(line)
+        except OSError:
+            # It died unnoticed, or hangs. What it did not get whole it does not begin.
+            self._gone()
+            self.warm()
+            self._send(line)
 
     def stop(self, key: str, why: str = "stopped") -> None:
         """Ends a command that this runner started."""
         if self._socket:
-            self._send({"do": "stop", "key": key, "why": why})
+            with contextlib.suppress(OSError):
+                self._send({"do": "stop", "key": key, "why": why})
 
     def notice(self, key: str) -> "Notice":
         return self._notices.setdefault(key, Notice())
@@ -147,11 +157,11 @@ class Runner:
     def forget(self, key: str) -> None:
         """The end is in the log: the journal, if there was one, has done its work."""
         self._notices.pop(key, None)
-        if key not in self._kept:
-            return
-        self._kept.discard(key)
-        for name in (f"{key}.run", f"{key}.out"):
-            (self.folder / name).unlink(missing_ok=True)
+        for name in [name for name in self._kept if name.partition(AGAIN)[0] == key]:
+            self._kept.discard(name)
+            self._notices.pop(name, None)
+            for kind in ("run", "out"):
+                (self.folder / f"{name}.{kind}").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of the runner; it ends when its commands have."""
@@ -171,12 +181,38 @@ class Runner:
     def alive(self) -> bool:
         return self._socket is not None
 
+    def newest(self, key: str) -> str:
+        """The name of a command's journal: where an order was taken back, that of the next one."""
+        name, number = key, 1
+        while _size(self.folder / f"{name}.run") == 0:
+            number += 1
+            name = f"{key}{AGAIN}{number}"
+        return name
+
+    def revoke(self, name: str) -> bool:
+        """Takes an order back; False if a runner has begun it. An empty journal says so to all runners there may be."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            (self.folder / f"{name}.run").touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def _sweep(self) -> None:
+        """Removes what was taken back so long ago that nobody can come to begin it."""
+        for path in (*self.folder.glob("*.run"), *self.folder.glob("*.new")):
+            with contextlib.suppress(FileNotFoundError):
+                old = time.time() - path.stat().st_mtime > OLD
+                if old and (path.suffix == ".new" or _size(path) == 0):
+                    path.unlink()
+
     def _start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._sweep()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [self._python, "-I", "-S", PROGRAM, str(self.folder)],
+                [self._python, "-I", "-S", self._program, str(self.folder)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
@@ -224,36 +260,46 @@ class CallRuns:
     """core.run.Runs for one call of one session."""
 
     def __init__(self, runner: Runner, key: str) -> None:
-        self._runner, self._key = runner, key
+        self._runner, self._key, self._name = runner, key, key
 
     async def run(self, order: Order, show: Show) -> Ran | Lost:
-        self._runner.notice(self._key)
-        self._runner.order(self._key, order)
-        try:
-            return await self._follow(show, mine=True)
-        except asyncio.CancelledError:
-            await self._stopped()
-            raise
+        ran: Ran | Lost | None = None
+        for _ in range(TRIES):
+            self._name = self._runner.newest(self._key)
+            self._runner.notice(self._name)
+            self._runner.order(self._name, order)
+            try:
+                ran = await self._follow(show, mine=True)
+            except asyncio.CancelledError:
+                await self._stopped()
+                raise
+            # A runner that died before it began the command has done nothing: another one may.
+            if ran or not self._runner.revoke(self._name):
+                break
+        return ran or self._lost(self._story())
 
     async def attach(self, show: Show) -> Ran | Lost | None:
-        if not self._path("run").exists():
+        self._name = self._runner.newest(self._key)
+        # Its runner may live and not have come to it yet: what is not begun now must never be.
+        if self._runner.revoke(self._name):
             return None
-        self._runner.found(self._key)
-        return await self._follow(show, mine=False)
+        self._runner.found(self._name)
+        return await self._follow(show, mine=False) or self._lost(self._story())
 
-    async def _follow(self, show: Show, *, mine: bool) -> Ran | Lost:
-        notice, offset = self._runner.notice(self._key), 0
+    async def _follow(self, show: Show, *, mine: bool) -> Ran | Lost | None:
+        """How it ended; None if the runner died before it began it."""
+        notice, offset = self._runner.notice(self._name), 0
         told = False
         while True:
             ours = mine and self._runner.alive
             if not ours or not told or notice.ended:
-                story = read_story(self._path("run"))
+                story = self._story()
                 if story.ended:
                     self._pass_on(show, offset, story.ended.head)
                     return self._ran(story.ended)
                 # Our own runner may not have come to it yet; any other one must show that it lives.
                 if not (mine and self._runner.alive) and not story.watched:
-                    return self._lost(story)
+                    return self._lost(story) if story.intent else None
             offset = self._pass_on(show, offset)
             told = await notice.wait(LOOK if ours else POLL)
 
@@ -285,23 +331,31 @@ class CallRuns:
 
     def _lost(self, story: Story) -> Lost:
         """The runner is gone and saw no end. Nothing may run on unwatched, so what is left is ended."""
-        if story.running and story.started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(story.started.pid, signal.SIGKILL)
+        script.end_marked(self._name)
         out = self._path("out")
         return Lost(evidence=_evidence(story), head=out.read_bytes() if out.exists() else b"")
 
     async def _stopped(self) -> None:
         """Waits for the end of a command that was told to stop, a little longer than that may take."""
-        self._runner.stop(self._key)
-        notice = self._runner.notice(self._key)
+        self._runner.stop(self._name)
+        notice = self._runner.notice(self._name)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOPPING):
                 while not notice.ended:
                     await notice.wait(STOPPING)
 
+    def _story(self) -> Story:
+        return read_story(self._path("run"))
+
     def _path(self, kind: str) -> Path:
-        return self._runner.folder / f"{self._key}.{kind}"
+        return self._runner.folder / f"{self._name}.{kind}"
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def read_story(path: Path) -> Story:

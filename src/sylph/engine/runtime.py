@@ -20,12 +20,13 @@ from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
-from sylph.engine.runs import Runner
+from sylph.engine.runs import PROGRAM, Runner
 from sylph.engine.seal import Draft
 from sylph.engine.session import Session
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.engine.tasks import Task
 from sylph.engine.transfer import Imported
+from sylph.engine.trip import Trip, untripped
 from sylph.engine.turn import Hands, Limits
 from sylph.engine.verify import Verified
 
@@ -48,6 +49,8 @@ class Parts:
     bounds: Bounds = field(default_factory=Bounds)
     version: str = ""
     inbox: int = 1024
+    trip: Trip = untripped
+    runner: str = PROGRAM
 
 
 class Runtime:
@@ -58,7 +61,8 @@ class Runtime:
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
-        self.executor = Executor(plugin.tools, Runner(log.path.parent / "runs"), parts.bounds, self._clock)
+        runner = Runner(log.path.parent / "runs", program=parts.runner)
+        self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip)
         system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,

@@ -13,6 +13,7 @@ from pathlib import Path
 from sylph.core.errors import Conflict, StoreError
 from sylph.engine import schema
 from sylph.engine.seal import Record
+from sylph.engine.trip import Trip, untripped
 
 INSERT = "insert into event values (?,?,?,?,?,?,?,?,?,?,?)"
 TOUCH = "insert into session values (?,?,?) on conflict (id) do update set seq = excluded.seq, hash = excluded.hash"
@@ -34,8 +35,8 @@ class Job:
 
 
 class Writer:
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        self._db, self._path = db, path
+    def __init__(self, db: sqlite3.Connection, path: Path, trip: Trip = untripped) -> None:
+        self._db, self._path, self._trip = db, path, trip
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._heads: dict[str, int] = {}
         self._sync = ""
@@ -88,7 +89,9 @@ class Writer:
             self._db.execute("begin immediate")
             for job in batch:
                 self._apply(job)
+            self._trip("commit before")
             self._db.execute("commit")
+            self._trip("commit after")
         except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for it, and the thread goes on
             self._heads.clear()
             self._undo()

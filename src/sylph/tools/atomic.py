@@ -1,7 +1,7 @@
 """Replacing a file whole: readers see the old content or the new, never a mixture."""
 
+import hashlib
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
@@ -9,14 +9,15 @@ from stat import S_IMODE
 from sylph.core.errors import ToolError
 
 
-def replace(path: Path, data: bytes, *, was: os.stat_result | None) -> None:
+def replace(path: Path, data: bytes, *, was: os.stat_result | None, by: str) -> None:
     """Puts `data` at `path` by a rename, on the disk when this returns.
 
     `was` is the file as the caller saw it, None for a new one: its mode and owner are kept, and a file that
-    changed since is not overwritten. Raises OSError.
+    changed since is not overwritten. `by` names who does this, so that what a crash leaves can be cleared away.
+    Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".sylph-{secrets.token_hex(8)}.tmp")
+    draft = draft_of(path, by)
     try:
         _fill(draft, data, was)
         _unchanged(path, was)
@@ -25,6 +26,11 @@ def replace(path: Path, data: bytes, *, was: os.stat_result | None) -> None:
         draft.unlink(missing_ok=True)
         raise
     _settle(path.parent)
+
+
+def draft_of(path: Path, by: str) -> Path:
+    """Where new content is written before it takes the place of the old."""
+    return path.with_name(f".sylph-{hashlib.blake2b(by.encode(), digest_size=8).hexdigest()}.tmp")
 
 
 def state(path: Path) -> os.stat_result | None:

@@ -38,7 +38,7 @@ class Change:
 
 
 async def edit(args: Edit, context: Context) -> Result:
-    return await asyncio.to_thread(_edit, args, context.workspace)
+    return await asyncio.to_thread(_edit, args, context)
 
 
 async def preview_edit(args: Edit, context: Context) -> str:
@@ -67,13 +67,13 @@ def _preview(args: Edit, root: Path) -> str:
     return diff.unified(shown(root, change.path), document.readable(change.before), document.readable(change.after))
 
 
-def _edit(args: Edit, root: Path) -> Result:
-    change = prepare(args, root)
+def _edit(args: Edit, context: Context) -> Result:
+    change = prepare(args, context.workspace)
     with reported(args.path):
         document.refuse_locked(change.path, args.path)
-        atomic.replace(change.path, document.encode(change.after), was=change.was)
+        atomic.replace(change.path, document.encode(change.after), was=change.was, by=context.key)
     done = count(len(change.lines), "replacement")
-    return Result(text=f"{shown(root, change.path)}: {done}, line {_some(change.lines)}.")
+    return Result(text=f"{shown(context.workspace, change.path)}: {done}, line {_some(change.lines)}.")
 
 
 def prepare(args: Edit, root: Path) -> Change:

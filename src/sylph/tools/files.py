@@ -80,7 +80,7 @@ def _missing(name: str, path: Path, root: Path) -> ToolError:
 
 
 async def write(args: Write, context: Context) -> Result:
-    return await asyncio.to_thread(_write, args, context.workspace)
+    return await asyncio.to_thread(_write, args, context)
 
 
 async def foresee_write(args: Write, context: Context) -> Mapping[str, str]:
@@ -104,12 +104,12 @@ def _prepare(args: Write, root: Path) -> tuple[Path, bytes, os.stat_result | Non
         return path, document.dress(args.content, head), was
 
 
-def _write(args: Write, root: Path) -> Result:
-    path, data, was = _prepare(args, root)
+def _write(args: Write, context: Context) -> Result:
+    path, data, was = _prepare(args, context.workspace)
     with reported(args.path):
-        atomic.replace(path, data, was=was)
+        atomic.replace(path, data, was=was, by=context.key)
     said = "Replaced" if was else "Created"
-    return Result(text=f"{said} {shown(root, path)}: {count(len(args.content.splitlines()), 'line')}.")
+    return Result(text=f"{said} {shown(context.workspace, path)}: {count(len(args.content.splitlines()), 'line')}.")
 
 
 async def preview_write(args: Write, context: Context) -> str:

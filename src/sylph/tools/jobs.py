@@ -85,7 +85,7 @@ async def preview(args: JobArgs, context: Context) -> str:
 
 async def recover(args: JobArgs, context: Context) -> Result | None:
     """A job that was started is in its journal; everything else does no harm when it is done again."""
-    job = context.jobs.find(context.call) if args.action == "start" else None
+    job = context.jobs.recover(context.call) if args.action == "start" else None
     return Result(text=f"Job {job.id} was started before Sylph was interrupted.\n{told(job)}") if job else None
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sylph.core.errors import Unknown
 from sylph.core.tool import Context, Result
+from sylph.tools import atomic
 from sylph.tools.workspace import changeable, shown
 
 ABSENT = "absent"
@@ -18,7 +19,10 @@ def foresee(root: Path, path: Path, after: bytes) -> dict[str, str]:
 def recover(context: Context) -> Result | None:
     """The change was made, or it was not made, or something else is there now and nobody can tell."""
     name = context.foreseen.get("path", "")
-    now = fingerprint(changeable(context.workspace, name)) if name else ""
+    path = changeable(context.workspace, name) if name else None
+    now = fingerprint(path) if path else ""
+    if path:
+        atomic.draft_of(path, context.key).unlink(missing_ok=True)
     if name and now == context.foreseen["after"]:
         return Result(text=f"{name}: the change was made before Sylph was interrupted; the content is as intended.")
     if name and now == context.foreseen["before"]:
