@@ -1,0 +1,179 @@
+"""Plays a scenario through the real runtime: the model by script, the person step by step, each step safe to repeat."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import msgspec
+
+from sylph.core import commands, facts
+from sylph.core.plugin import Plugin
+from sylph.core.provider import Chunk, Reply, Request
+from sylph.engine.gateway import Gateway, Patience
+from sylph.engine.log import Log
+from sylph.engine.runs import PROGRAM
+from sylph.engine.runtime import NewSession, Parts, Runtime
+from sylph.engine.turn import Limits
+from sylph.faculties import scout
+from sylph.prove import outside, rigged
+from sylph.prove.fuse import Fuse
+from sylph.prove.place import Place, Setting, lines
+from sylph.prove.scenarios import NEVER, SCENARIOS, Branch, Condense, Say, Scenario
+from sylph.testing import ScriptedProvider, say
+from sylph.tools.all import workspace_tools
+
+MARK = re.compile(r"⟨(\d+)⟩")
+TRIES = 3
+RIGGED = ("runner", "orphan")
+
+
+class Script(ScriptedProvider):
+    """Finds its place by what it has already said, so that it can go on in another process."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        super().__init__([], window=scenario.window)
+        self._script = scenario.lines
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+        self._lines = [self._next(request)]
+        async for chunk in super().stream(request, body):
+            yield chunk
+
+    def _next(self, request: Request) -> Reply:
+        spoken = [int(mark) for message in request.messages for mark in MARK.findall(message.text)]
+        last = max(spoken, default=-1)
+        if not request.tools:
+            return say(f"⟨{last}⟩ A summary, as long as a summary has to be to count as one.")
+        line = self._script[last + 1] if last + 1 < len(self._script) else say("There is nothing left to do.")
+        return replace(line, text=f"⟨{last + 1}⟩ {line.text}")
+
+
+class Actor:
+    def __init__(self, engine: Runtime, scenario: Scenario, place: Place) -> None:
+        self._engine, self._scenario, self._place = engine, scenario, place
+        self._acks = os.open(place.acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    async def recover(self) -> None:
+        """What a start after a crash does: finds what was left open, and finishes it."""
+        found = self._found()
+        lost = [promise for promise in lines(self._place.acks) if promise not in found]
+        self._place.lost.write_text("\n".join(lines(self._place.lost) + lost))
+        for _ in range(TRIES):
+            for summary in await self._engine.interrupted():
+                await self._through(summary.id, commands.Continue())
+
+    def _found(self) -> set[str]:
+        """All promises that the log keeps."""
+        log = self._engine.log
+        found = {f"session {session}" for session in log.sessions()}
+        for session in log.sessions():
+            found |= {f"message {fact.key}" for _, _, fact in log.find(session, facts.InputReceived)}
+            found |= {f"answer {fact.id}" for _, _, fact in log.find(session, facts.Answered)}
+        return found
+
+    async def perform(self) -> None:
+        """Every step in order. What was done by an earlier process is found done."""
+        session = await self._session()
+        for step in self._scenario.steps:
+            match step:
+                case Say():
+                    await self._say(session, step)
+                case Condense():
+                    if not self._engine.log.find(session, facts.CompactionMade, "asked for"):
+                        await self._engine.send(session, commands.Compact())
+                case Branch():
+                    session = await self._branch(session)
+
+    async def _session(self) -> str:
+        for summary in await self._engine.sessions():
+            if not summary.parent:
+                return summary.id
+        new = NewSession(workspace=self._place.work, model="scripted/model", mode=self._scenario.mode)
+        return self._acked("session", await self._engine.create(new))
+
+    async def _branch(self, session: str) -> str:
+        for summary in await self._engine.sessions():
+            if summary.parent == session:
+                return summary.id
+        return self._acked("session", await self._engine.fork(session))
+
+    async def _say(self, session: str, step: Say) -> None:
+        async with self._answering(session):
+            await self._engine.send(session, commands.Send(text=step.text, key=step.key))
+            self._acked("message", step.key)
+            for aside in step.asides:
+                await self._begun(session)
+                said = commands.Send(text=f"Also: {aside.key}.", key=aside.key, delivery=aside.delivery)
+                await self._engine.send(session, said)
+                self._acked("message", aside.key)
+            await self._engine.settled(session)
+
+    async def _through(self, session: str, command: commands.Command) -> None:
+        async with self._answering(session):
+            await self._engine.send(session, command)
+            await self._engine.settled(session)
+
+    async def _begun(self, session: str) -> None:
+        async for event in self._engine.watch(session):
+            if isinstance(event.body, facts.ToolStarted | facts.TurnEnded):
+                return
+
+    @asynccontextmanager
+    async def _answering(self, session: str) -> AsyncGenerator[None, None]:
+        """Somebody who answers questions while they come."""
+        task = asyncio.create_task(self._answer(session, self._engine.log.head(session).seq))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _answer(self, session: str, after: int) -> None:
+        async for event in self._engine.watch(session, after=after):
+            if isinstance(event.body, facts.Asked):
+                answer = "blue" if event.body.kind == "question" else "no" if NEVER in event.body.detail else "yes"
+                await self._engine.send(session, commands.Answer(id=event.body.id, answer=answer))
+                self._acked("answer", event.body.id)
+
+    def _acked(self, what: str, name: str) -> str:
+        """Written the way it would be printed: once it is out, it was promised."""
+        os.write(self._acks, f"{what} {name}\n".encode())
+        return name
+
+
+def build(setting: Setting, place: Place, fuse: Fuse) -> Runtime:
+    scenario = SCENARIOS[setting.scenario]
+    environ = {"PATH": setting.path, "SYLPH_PROVE": str(place.root)}
+    parts = Parts(
+        gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001)),
+        plugins=(
+            Plugin(name="workspace", tools=workspace_tools(environ)),
+            scout.plugin(),
+            outside.plugin(setting.port),
+        ),
+        limits=Limits(rounds=40),
+        trip=fuse,
+        runner=rigged.__file__ if setting.kind in RIGGED or not setting.kind else PROGRAM,
+    )
+    return Runtime(Log.open(place.store, trip=fuse), parts)
+
+
+async def play(setting: Setting, place: Place, fuse: Fuse) -> None:
+    async with build(setting, place, fuse) as engine:
+        actor = Actor(engine, SCENARIOS[setting.scenario], place)
+        if setting.recovering:
+            await actor.recover()
+        await actor.perform()
+
+
+def act(place: Place) -> None:
+    """The whole life of a process under test."""
+    setting = msgspec.json.decode(place.setting.read_bytes(), type=Setting)
+    (place.root / "pid").write_text(str(os.getpid()))
+    fuse = Fuse(setting.kind, setting.at)
+    fuse.listen(str(place.root))
+    asyncio.run(play(setting, place, fuse))
+    place.counts.write_bytes(msgspec.json.encode(dict(fuse.counts)))

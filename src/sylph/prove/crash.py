@@ -1,0 +1,171 @@
+"""`sylph prove crash`: kills at every durable boundary, and sees whether anything was lost, done twice or invented."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from sylph.core.errors import UserError
+from sylph.prove.scenarios import SCENARIOS
+from sylph.prove.trial import CALLS, Bench, Case, Outcome, chance
+
+KINDS: dict[str, str] = {
+    "commit": "before and after each commit of the store",
+    "effect": "before and after each call, after its result is in the log, after its journal is gone",
+    "file": "before each file is made, opened to write, renamed or removed, and before each process and connection",
+    "store": "before each write and sync of the store (system calls, with strace)",
+    "disk": "before each other write, sync, rename and removal (system calls, with strace)",
+    "orphan": "at each step of the runner, which lives on",
+    "runner": "at each step of the runner, which dies; Sylph lives on",
+    "sink": "when the world outside has done it and has not answered yet",
+    "again": "at a commit, and the recovery at one of its own",
+    "time": "at random moments",
+}
+TIMES = 12
+
+
+class Row(msgspec.Struct):
+    """What came of the kills of one kind in one scenario."""
+
+    scenario: str
+    kind: str
+    tried: int = 0
+    survived: int = 0
+    unknown: int = 0
+    violations: int = 0
+
+
+class Report(msgspec.Struct):
+    seed: int
+    tried: int
+    survived: int
+    unknown: int
+    unreached: int
+    left_out: int
+    seconds: float
+    rows: list[Row]
+    failures: list[Outcome]
+    strace: bool
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures and self.tried > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is to be tried. Without a limit, everything."""
+
+    points: int = 0
+    seconds: float = 0.0
+    seed: int = 1
+    only: str = ""
+
+
+Progress = Callable[[int, int, int], None]
+"""How many are done, of how many, and how many went wrong."""
+
+
+def prove(wish: Wish, environ: Mapping[str, str], progress: Progress) -> Report:
+    began = time.monotonic()
+    path = environ.get("PATH", os.defpath)
+    bench = Bench(Path(tempfile.mkdtemp(prefix="sylph-prove-")), path)
+    strace = shutil.which("strace", path=path) is not None
+    # Forked before anything of the engine runs: each trial begins as a copy of a process that has only read the code.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
+        cases = [_named(wish)] if wish.only else _plan(wish, bench, pool, strace=strace)
+        outcomes = list(_tried(cases, bench, pool, wish, began, progress))
+    failures = [outcome for outcome in outcomes if outcome.problems]
+    if not failures:
+        shutil.rmtree(bench.root, ignore_errors=True)
+    rows = _rows(outcomes)
+    return Report(
+        seed=wish.seed,
+        tried=sum(row.tried for row in rows),
+        survived=sum(row.survived for row in rows),
+        unknown=sum(row.unknown for row in rows),
+        unreached=sum(not outcome.reached for outcome in outcomes),
+        left_out=len(cases) - len(outcomes),
+        seconds=time.monotonic() - began,
+        rows=rows,
+        failures=failures,
+        strace=strace,
+    )
+
+
+def _plan(wish: Wish, bench: Bench, pool: ProcessPoolExecutor, *, strace: bool) -> list[Case]:
+    """Every boundary there is, in the order in which they are tried: first a few of each kind, then the rest."""
+    rehearsals = {name: pool.submit(bench.rehearse, name) for name in SCENARIOS}
+    traced = {(name, kind): pool.submit(bench.calls, name, kind) for name in SCENARIOS for kind in CALLS if strace}
+    groups: list[list[Case]] = []
+    for name, rehearsal in rehearsals.items():
+        counts, seconds, problems = rehearsal.result()
+        if problems:
+            raise UserError(f"{name} does not even work without a kill: {'; '.join(problems)}.", kind="failed")
+        counts |= {kind: future.result() for (of, kind), future in traced.items() if of == name}
+        counts |= {"again": counts["commit"], "time": TIMES}
+        groups += [[_case(wish.seed, name, kind, at, seconds) for at in range(1, counts[kind] + 1)] for kind in counts]
+    for group in groups:
+        chance(wish.seed, [case.name for case in group[:1]]).shuffle(group)
+    mixed = sorted(((place / len(group), case.name, case) for group in groups for place, case in enumerate(group)))
+    cases = [case for _, _, case in mixed]
+    return cases[: wish.points] if wish.points else cases
+
+
+def _case(seed: int, scenario: str, kind: str, at: int, seconds: float = 0.0) -> Case:
+    luck = chance(seed, scenario, kind, at)
+    if kind == "time":
+        # A moment that can be named again: the time itself is part of what is printed.
+        return Case(scenario, kind, at, seconds=round(luck.uniform(0.001, max(seconds, 0.002)), 4))
+    return Case(scenario, kind, at, again=luck.randint(1, 20) if kind == "again" else 0)
+
+
+def _named(wish: Wish) -> Case:
+    scenario, _, rest = wish.only.partition(":")
+    kind, _, at = rest.partition(":")
+    if scenario not in SCENARIOS or kind not in KINDS or not at.isdigit() or not int(at):
+        raise UserError(
+            f"{wish.only!r} is not SCENARIO:KIND:N.",
+            next=[f"scenarios: {', '.join(SCENARIOS)}", f"kinds: {', '.join(KINDS)}"],
+        )
+    return _case(wish.seed, scenario, kind, int(at), 0.2)
+
+
+def _tried(
+    cases: Sequence[Case], bench: Bench, pool: ProcessPoolExecutor, wish: Wish, began: float, progress: Progress
+) -> Iterator[Outcome]:
+    """Tries case after case, a few at once, until the time is up."""
+    waiting, running = list(reversed(cases)), set[Future[Outcome]]()
+    done = wrong = 0
+    while waiting or running:
+        late = wish.seconds and time.monotonic() - began > wish.seconds
+        while waiting and not late and len(running) < 2 * (os.cpu_count() or 1):
+            running.add(pool.submit(bench.trial, waiting.pop()))
+        if not running:
+            return
+        finished, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in finished:
+            outcome = future.result()
+            done, wrong = done + 1, wrong + bool(outcome.problems)
+            progress(done, len(cases), wrong)
+            yield outcome
+
+
+def _rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    rows: dict[tuple[str, str], Row] = {}
+    for outcome in outcomes:
+        case = outcome.case
+        row = rows.setdefault((case.scenario, case.kind), Row(case.scenario, case.kind))
+        row.tried += outcome.reached
+        row.survived += outcome.reached and not outcome.problems
+        row.unknown += outcome.unknown
+        row.violations += bool(outcome.problems)
+    order = [(scenario, kind) for scenario in SCENARIOS for kind in KINDS]
+    return [rows[key] for key in order if key in rows]

@@ -1,0 +1,60 @@
+"""The scratch folder of one kill: where everything of it lies, and what it is about."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process under test is told: what to play, and where it is to die."""
+
+    scenario: str
+    port: int
+    path: str
+    kind: str = ""
+    at: int = 0
+    recovering: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    root: Path
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "data" / "events.db"
+
+    @property
+    def acks(self) -> Path:
+        """One line for each thing that was promised to the person."""
+        return self.root / "acks"
+
+    @property
+    def lost(self) -> Path:
+        """One line for each promise that was not found in the log when a recovery began."""
+        return self.root / "lost"
+
+    @property
+    def counts(self) -> Path:
+        return self.root / "counts.json"
+
+    @property
+    def setting(self) -> Path:
+        return self.root / "setting.json"
+
+    @property
+    def errors(self) -> Path:
+        return self.root / "errors.txt"
+
+    def make(self, setting: Setting) -> None:
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.setting.write_bytes(msgspec.json.encode(setting))
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []

@@ -1,0 +1,166 @@
+"""What is played while the process gets killed: what a person says, what the model wants, what the end must be."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sylph.core.facts import Delivery, Mode
+from sylph.core.provider import Reply
+from sylph.testing import calls, say
+
+NOTED = re.compile(r"echo (\w+) >> journal; .*exit (\d+)$")
+NEVER = "never"
+TASK = "Do what the script says."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """Said while a command runs."""
+
+    key: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """A message that begins a turn; the key makes saying it twice one message."""
+
+    key: str
+    text: str = TASK
+    asides: tuple[Aside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Condense:
+    """The person asks for a compaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The person forks the session, and speaks in the fork from then on."""
+
+
+Step = Say | Condense | Branch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """`lines` is all the model ever says, in order; `files` is what the workspace holds when all is done."""
+
+    name: str
+    lines: tuple[Reply, ...]
+    steps: tuple[Step, ...] = (Say(key="k1"),)
+    mode: Mode = "trust"
+    window: int | None = None
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def keys(self) -> list[str]:
+        spoken = [step for step in self.steps if isinstance(step, Say)]
+        return [key for step in spoken for key in (step.key, *(aside.key for aside in step.asides))]
+
+
+Wanted = tuple[str, dict[str, object]]
+
+
+def noted(word: str, code: int = 0, *, seconds: float = 0.0) -> Wanted:
+    """A command that leaves its mark once each time it runs, and ends with a code of its own."""
+    pause = f"sleep {seconds}; " if seconds else ""
+    return "shell", {"command": f"echo {word} >> journal; {pause}echo said {word}; exit {code}"}
+
+
+def write(path: str, content: str) -> Wanted:
+    return "write", {"path": path, "content": content}
+
+
+def edit(path: str, old: str, new: str) -> Wanted:
+    return "edit", {"path": path, "old": old, "new": new}
+
+
+def read(path: str) -> Wanted:
+    return "read", {"path": path}
+
+
+FILES = Scenario(
+    name="files",
+    lines=(
+        calls(write("a.txt", "one\ntwo\n"), write("deep/down/b.txt", "first\n")),
+        calls(edit("a.txt", "two", "three"), write("deep/down/b.txt", "second\n")),
+        say("Written."),
+        calls(edit("a.txt", "one", "four")),
+        say("Done."),
+    ),
+    steps=(Say(key="k1"), Say(key="k2")),
+    files={"a.txt": "four\nthree\n", "deep/down/b.txt": "second\n"},
+)
+SHELL = Scenario(
+    name="shell",
+    lines=(
+        calls(noted("alpha", 3)),
+        calls(noted("beta"), noted("gamma", 7, seconds=0.05)),
+        calls(("shell", {"command": "echo much >> journal; seq 20000; echo said much; exit 0"})),
+        say("Run."),
+    ),
+)
+READS = Scenario(
+    name="reads",
+    lines=(
+        calls(write("a.txt", "a\n"), noted("first", 1)),
+        calls(read("a.txt"), read("journal"), ("list", {}), ("grep", {"pattern": "first"})),
+        calls(("plan", {"steps": [{"text": "look", "status": "done"}]})),
+        say("Seen."),
+    ),
+    files={"a.txt": "a\n"},
+)
+APPROVALS = Scenario(
+    name="approvals",
+    mode="ask",
+    lines=(
+        calls(noted("may", 4), noted(NEVER, 5)),
+        calls(("ask_user", {"questions": [{"question": "Which colour?"}]}), write("asked.txt", "yes\n")),
+        say("Asked."),
+    ),
+    files={"asked.txt": "yes\n"},
+)
+OUTSIDE = Scenario(
+    name="outside",
+    lines=(
+        calls(("charge", {"what": "card"}), ("book", {"what": "room"})),
+        calls(("book", {"what": "table"}), ("charge", {"what": "fee"})),
+        say("Paid."),
+    ),
+)
+COMPACTION = Scenario(
+    name="compaction",
+    window=1600,
+    lines=(
+        calls(noted("long", 2)),
+        say("A long story. " * 120),
+        calls(write("c.txt", "kept\n")),
+        say("Another long story. " * 120),
+        calls(noted("late", 6)),
+        say("Done."),
+    ),
+    steps=(Say(key="k1"), Say(key="k2"), Say(key="k3"), Condense()),
+    files={"c.txt": "kept\n"},
+)
+STEERING = Scenario(
+    name="steering",
+    lines=(calls(noted("slow", 9, seconds=0.1)), calls(noted("next", 1)), say("Steered.")),
+    steps=(Say(key="k1", asides=(Aside(key="k2", delivery="steer"), Aside(key="k3", delivery="follow"))),),
+)
+FORK = Scenario(
+    name="fork",
+    lines=(
+        calls(write("f.txt", "old\n")),
+        say("Before."),
+        calls(noted("forked", 8), write("f.txt", "new\n")),
+        say("After."),
+    ),
+    steps=(Say(key="k1"), Branch(), Say(key="k2")),
+    files={"f.txt": "new\n"},
+)
+
+SCENARIOS: dict[str, Scenario] = {
+    each.name: each for each in (FILES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK)
+}
