@@ -14,6 +14,8 @@ from sylph.core.errors import Conflict, SessionBusy, UserError
 from sylph.engine.runtime import Runtime
 from sylph.testing import Line, ScriptedProvider, begin, call, calls, runtime, say
 
+OTHER_TOOLS = pytest.mark.unreplayed("the second process has other tools than the first")
+
 
 async def _left(home: Path, *lines: Line, at: str = "began", mode: facts.Mode = "trust") -> tuple[str, Props]:
     """A session whose turn was open when its runtime was closed."""
@@ -35,6 +37,7 @@ async def _resumed(engine: Runtime, session: str) -> list[facts.ToolFinished]:
     return results(events)
 
 
+@OTHER_TOOLS
 async def test_an_interrupted_turn_is_found_and_finished(home: Path) -> None:
     session, _ = await _left(home, call("hold"))
     async with runtime(home, [say("Done.")], tools=TOOLS) as engine:
@@ -124,6 +127,7 @@ async def test_what_is_new_is_told_after_the_results_not_in_between(home: Path) 
     assert "stopped in the middle of this turn" in texts[-1]
 
 
+@OTHER_TOOLS
 async def test_a_turn_that_is_interrupted_again_and_again_is_given_up_visibly(home: Path) -> None:
     session, _ = await _left(home, call("hold"))
     for _ in range(3):
@@ -151,6 +155,7 @@ async def test_an_interrupted_turn_can_be_given_up_without_running_it(home: Path
     assert (outcomes(events), props.ran) == (["cancelled"], [])
 
 
+@OTHER_TOOLS
 async def test_a_message_to_an_interrupted_session_reaches_the_resumed_turn(home: Path) -> None:
     session, _ = await _left(home, call("hold"))
     model = ScriptedProvider([say("Done.")])

@@ -1,0 +1,102 @@
+"""Where a replay and its recording part ways: both sides, and the difference in words."""
+
+import msgspec
+
+from sylph.core.events import Carried
+from sylph.engine.seal import Record, event_of
+
+AROUND = 40
+HEAD = ("system text", "tools")
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact, as it was recorded or as it was made now."""
+
+    type: str
+    turn: str
+    ts: int
+    actor: str
+    cause: int
+    data: msgspec.Raw
+
+
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """The first fact that is not what it was. A missing side: the fact is not there at all."""
+
+    seq: int
+    what: str
+    expected: Side | None = None
+    produced: Side | None = None
+    differences: tuple[str, ...] = ()
+
+
+def compare(seq: int, expected: Record | None, produced: Record | None, what: str = "") -> Divergence:
+    lines = _differences(expected, produced) if expected and produced else []
+    return Divergence(
+        seq=seq,
+        what=what or _what(expected, produced),
+        expected=_side(expected) if expected else None,
+        produced=_side(produced) if produced else None,
+        differences=tuple(lines),
+    )
+
+
+def _side(record: Record) -> Side:
+    readable = not isinstance(event_of(record).body, Carried)
+    return Side(
+        type=record.type,
+        turn=record.turn,
+        ts=record.ts,
+        actor=record.actor,
+        cause=record.cause,
+        data=msgspec.Raw(record.data if readable else msgspec.json.encode(record.data.decode("utf-8", "replace"))),
+    )
+
+
+def _what(expected: Record | None, produced: Record | None) -> str:
+    if produced is None:
+        return f"The recording goes on with {expected.type if expected else 'nothing'}; the replay does not."
+    if expected is None:
+        return f"The recording ends here; the replay goes on with {produced.type}."
+    if expected.type != produced.type:
+        return f"The recording has {expected.type} here, the replay {produced.type}."
+    if changed := _head(expected, produced):
+        return f"The prompt's head changed: {changed} of this Sylph differ from those of the recording."
+    if expected.type == "model.requested":
+        return "The prompt is not the same."
+    return f"{expected.type} is not the same."
+
+
+def _head(expected: Record, produced: Record) -> str:
+    """Which of the parts that every prompt begins with are not what they were."""
+    if expected.type != "model.requested":
+        return ""
+    then, now = (msgspec.json.decode(record.data).get("head", "").split("-") for record in (expected, produced))
+    return " and ".join(f"the {name}" for name, a, b in zip(HEAD, then, now, strict=False) if a != b)
+
+
+def _differences(expected: Record, produced: Record) -> list[str]:
+    """Field by field: `-` as it was, `+` as it is."""
+    fields = ("type", "turn", "ts", "actor", "cause", "v", "session")
+    pairs = [(name, getattr(expected, name), getattr(produced, name)) for name in fields]
+    try:
+        then, now = (msgspec.json.decode(record.data, type=dict[str, object]) for record in (expected, produced))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pairs.append(("data", expected.data, produced.data))
+    else:
+        pairs += [(f"data.{name}", then.get(name), now.get(name)) for name in sorted({*then, *now})]
+    lines = [line for name, a, b in pairs if a != b for line in _lines(name, a, b)]
+    return lines or ["the bytes differ, the values do not"]
+
+
+def _lines(name: str, then: object, now: object) -> list[str]:
+    if isinstance(then, str) and isinstance(now, str):
+        same = next((at for at, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now)))
+        start = max(same - AROUND, 0)
+        then, now = ((("…" if start else "") + text[start : same + AROUND]) for text in (then, now))
+    return [f"- {name}: {_shown(then)}", f"+ {name}: {_shown(now)}"]
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str | bytes) else msgspec.json.encode(value).decode()
+    return text if len(text) <= 4 * AROUND else text[: 4 * AROUND] + "…"

@@ -1,0 +1,245 @@
+"""What came from outside: the facts of a log that only a command, a deadline or a death explains. All others follow."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sylph.core import commands, facts
+from sylph.core.events import Carried, Event
+from sylph.core.facts import StateChanged, ToolFinished, TurnEnded
+from sylph.engine.summary import SUMMARY, Summary
+
+STOPPED = "[the turn was stopped]"
+DEADLINE = "The turn took more than"
+
+Kind = Literal["command", "deadline", "close", "given"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something from outside that led to the fact `seq`. What is `given` can only be taken as it is, up to `upto`."""
+
+    seq: int
+    kind: Kind = "command"
+    command: commands.Command | None = None
+    upto: int = 0
+    fresh: bool = False
+    """The process that was at it before had died."""
+    rest: bool = False
+    """Nothing ran at that time."""
+    speaking: bool = False
+    """The model was in the middle of its answer."""
+
+
+def happenings(events: Sequence[Event]) -> dict[int, Happening]:
+    return {happening.seq: happening for happening in _Reader(events).read()}
+
+
+def cut_off(body: object) -> bool:
+    """Whether it is the result that a stopped turn gave a call."""
+    return isinstance(body, ToolFinished) and body.output.startswith(STOPPED) and body.trouble is not None
+
+
+class _Reader:
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._state = Summary()
+        self._explained = set[int]()
+        # A message or a retry has asked for work that has not begun yet.
+        self._asked = False
+        self._retried = ""
+
+    def read(self) -> Iterator[Happening]:
+        for index, event in enumerate(self._events):
+            if event.seq not in self._explained and (found := self._explain(index, event)):
+                yield found
+            SUMMARY.step(self._state, event)
+            if isinstance(event.body, facts.TurnStarted | facts.TurnResumed):
+                self._asked = False
+
+    def _explain(self, index: int, event: Event) -> Happening | None:
+        match event.body:
+            case facts.SessionCreated() | facts.SessionForked() | facts.SessionErased():
+                return self._given(index)
+            case Carried() if not any(call.started for call in self._state.open_calls.values()):
+                return self._given(index)
+            case StateChanged(event=edge):
+                return self._change(index, edge)
+            case ToolFinished() | facts.ModelFailed() | facts.CompactionFailed():
+                return self._stop(index)
+            case facts.TurnResumed() | facts.TurnStarted() | facts.HistoryRewound() | facts.InputCancelled():
+                return self._work(index)
+            case _:
+                return self._command(event)
+
+    def _command(self, event: Event) -> Happening | None:  # noqa: PLR0911 - one flat table
+        """Facts that say by themselves which command they come from."""
+        seq = event.seq
+        match event.body:
+            case facts.InputReceived() as body:
+                return self._said(event, body)
+            case facts.Answered(id=id, answer=answer, reason=reason):
+                said = commands.Answer(id=id, answer=answer, reason=reason, actor=event.actor)
+                return Happening(seq=seq, command=said)
+            case facts.SessionRenamed(title=title):
+                return Happening(seq=seq, command=commands.Rename(title=title))
+            case facts.SessionMode(mode=mode):
+                return Happening(seq=seq, command=commands.SetMode(mode=mode))
+            case facts.SessionModel(model=model):
+                return Happening(seq=seq, command=commands.SetModel(model=model))
+            case facts.SessionDeleted():
+                return Happening(seq=seq, command=commands.Delete(), rest=True)
+            case facts.SessionRestored():
+                return Happening(seq=seq, command=commands.Restore())
+            case _:
+                return None
+
+    def _said(self, event: Event, body: facts.InputReceived) -> Happening:
+        start = body.delivery == "start"
+        self._asked = self._asked or start
+        delivery: facts.Delivery = "steer" if start else body.delivery
+        said = commands.Send(
+            text=body.text, delivery=delivery, key=body.key, actor=event.actor, dry_run=body.dry_run
+        )  # fmt: skip
+        return Happening(seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open)
+
+    @property
+    def _open(self) -> bool:
+        return left_open(self._state)
+
+    def _work(self, index: int) -> Happening | None:
+        """Facts that begin, take up or take back work."""
+        event = self._events[index]
+        match event.body:
+            case facts.TurnResumed() if not self._asked:
+                return Happening(seq=event.seq, command=commands.Continue(), fresh=True)
+            case facts.TurnStarted(input=id, retry_of="") if id == self._retried:
+                # Only the process that was asked to retry knew that it was a retry.
+                return Happening(seq=event.seq, command=commands.Continue(), fresh=True)
+            case facts.HistoryRewound(to=to):
+                return self._retry(index, to)
+            case facts.InputCancelled(id=id):
+                after = next((each for each in self._events[index:] if each.type != event.type), None)
+                if after and isinstance(after.body, StateChanged) and after.body.event == "resume_turn":
+                    return self._abandoned(index, commands.Drop())
+                return Happening(seq=event.seq, command=commands.Withdraw(id=id))
+            case _:
+                return None
+
+    def _retry(self, index: int, to: int) -> Happening:
+        event, text = self._events[index], ""
+        # A fork may have left the message behind.
+        for said in self._events[index + 1 : index + 2]:
+            if isinstance(said.body, facts.InputReceived):
+                text, self._retried = said.body.text, said.body.id
+                self._explained.add(said.seq)
+        self._asked = True
+        return Happening(
+            seq=event.seq,
+            command=commands.Retry(turn=self._events[to - 1].turn, text=text),
+            fresh=self._open,
+            rest=True,
+        )
+
+    def _change(self, index: int, edge: str) -> Happening | None:  # noqa: PLR0911 - the same
+        event = self._events[index]
+        match edge:
+            case "pause":
+                return Happening(seq=event.seq, command=commands.Pause())
+            case "unpause":
+                return Happening(seq=event.seq, command=commands.Continue())
+            case "compact" if self._state.state == "idle":
+                return Happening(seq=event.seq, command=commands.Compact(), rest=True)
+            case "mend" if not self._asked:
+                return self._mended(index)
+            case "resume_turn" if not isinstance(self._events[index - 1].body, facts.TurnResumed):
+                return self._abandoned(index, self._ended(index).outcome == "cancelled" and commands.Drop())
+            case "cancel" | "finish":
+                return self._stop(index)
+            case _:
+                return None
+
+    def _mended(self, index: int) -> Happening | None:
+        event, after = self._events[index], self._events[index + 1 : index + 2]
+        for each in after:
+            if isinstance(each.body, StateChanged) and each.body.event == "compact":
+                self._explained.add(each.seq)
+                return Happening(seq=event.seq, command=commands.Compact(), fresh=True)
+        # Where nothing waits, nobody could have asked to go on: a compaction failed, and the session mended itself.
+        return Happening(seq=event.seq, command=commands.Continue(), fresh=True) if self._state.queue else None
+
+    def _abandoned(self, index: int, drop: commands.Drop | Literal[False]) -> Happening | None:
+        """A turn that was given up, by a person or after too many tries: it ends without anybody stopping it."""
+        for event in self._events[index:]:
+            self._explained.add(event.seq)
+            if isinstance(event.body, StateChanged) and event.body.event in ("cancel", "finish"):
+                break
+        if self._asked and not drop:
+            return None
+        return Happening(seq=self._events[index].seq, command=drop or commands.Continue(), fresh=True)
+
+    def _stop(self, index: int) -> Happening | None:
+        """The first trace of an interrupt, of the turn's deadline, or of a program that was closed."""
+        event = self._events[index]
+        match event.body:
+            case facts.ModelFailed(trouble=trouble) if trouble.kind == "cancelled":
+                speaking = True
+            case facts.CompactionFailed(trouble=trouble) if trouble.kind == "cancelled":
+                speaking = False
+            case StateChanged():
+                speaking = False
+            case body if cut_off(body):
+                speaking = False
+            case _:
+                return None
+        cause, reason = self._cause(index)
+        if cause == "none":
+            return None
+        command = commands.Interrupt(reason=reason) if cause == "command" else None
+        return Happening(seq=event.seq, kind=cause, command=command, speaking=speaking)
+
+    def _cause(self, index: int) -> tuple[Kind | Literal["none"], str]:
+        """Who stopped it and why, by what follows; what follows is explained with it."""
+        for event in self._events[index:]:
+            match event.body:
+                case facts.CompactionFailed(trouble=trouble) if trouble.kind == "cancelled":
+                    self._explained.add(event.seq)
+                    return "command", trouble.message
+                case StateChanged(event="cancel"):
+                    self._explained.add(event.seq)
+                    trouble = self._ended(index).trouble
+                    return "command", trouble.message if trouble else ""
+                case StateChanged(event="finish"):
+                    self._explained.add(event.seq)
+                    trouble = self._ended(index).trouble
+                    late = trouble is not None and trouble.message.startswith(DEADLINE)
+                    return ("deadline" if late else "none"), ""
+                case facts.TurnResumed() | facts.ModelRequested() | StateChanged(event="resume_turn"):
+                    break
+                case body if cut_off(body):
+                    self._explained.add(event.seq)
+                case _:
+                    pass
+        return "close", ""
+
+    def _ended(self, index: int) -> TurnEnded:
+        ends = (event.body for event in self._events[index:])
+        return next((body for body in ends if isinstance(body, TurnEnded)), TurnEnded(outcome="cancelled"))
+
+    def _given(self, index: int) -> Happening:
+        """A beginning, a copied past, an erasure: not made by a session at work. What was written with it is too."""
+        event = self._events[index]
+        last = event
+        for each in self._events[index + 1 :] if isinstance(event.body, facts.SessionForked) else ():
+            ended = isinstance(each.body, TurnEnded) and each.body.outcome == "interrupted"
+            mended = isinstance(each.body, StateChanged) and each.body.event == "mend"
+            if each.ts != event.ts or not (ended or mended or isinstance(each.body, facts.SessionErased)):
+                break
+            last = each
+            self._explained.add(each.seq)
+        return Happening(seq=event.seq, kind="given", upto=last.seq, fresh=True)
+
+
+def left_open(state: Summary) -> bool:
+    """Whether there is something that a session would go on with."""
+    return bool(state.open_turn or state.queue or state.state != "idle")

@@ -1,0 +1,314 @@
+"""The world as it was: models, tools, notes, time and prices that answer from a recording."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sylph.core import facts
+from sylph.core.errors import ProviderError, Refused, SylphError, ToolError, Trouble
+from sylph.core.events import Carried, Event, Fact
+from sylph.core.messages import ToolCall, Usage
+from sylph.core.plugin import Note, Situation
+from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
+from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.engine.gateway import FIRST, WHOLE, Patience, prompt_digest
+from sylph.engine.outside import cut_off
+from sylph.engine.tape import Tape
+from sylph.engine.turn import INTERRUPTION
+
+DRY = "[dry run: nothing was changed]\n"
+F = TypeVar("F", bound=Fact)
+
+
+class ServedClock:
+    """Stands at the time of the fact that comes next."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._timer: asyncio.Timeout | None = None
+
+    def now(self) -> int:
+        events = self._tape.events
+        return events[min(self._tape.at, len(events) - 1)].ts
+
+    def ticks(self) -> float:
+        return 0.0
+
+    def elapsed(self, began: float, what: str) -> int:  # noqa: ARG002 - the recording knows
+        for event in self._tape.ahead:
+            match event.body:
+                case facts.ModelResponded(ms=ms, first_ms=first) if what in (FIRST, WHOLE):
+                    return first if what == FIRST else ms
+                case facts.ToolFinished(call=call, ms=ms) if call == what:
+                    return ms
+                case _:
+                    pass
+        return 0
+
+    def timeout(self, seconds: float | None) -> asyncio.Timeout:  # noqa: ARG002 - it ends when it ended then
+        self._timer = asyncio.timeout(None)
+        return self._timer
+
+    def expire(self) -> None:
+        if self._timer:
+            self._timer.reschedule(asyncio.get_running_loop().time())
+
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the same
+        await asyncio.sleep(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPatience(Patience):
+    tape: Tape
+
+    def wait(self, error: ProviderError, attempt: int) -> float | None:  # noqa: ARG002 - the recording knows
+        failed = _first(self.tape, facts.ModelFailed)
+        return failed.retry_ms / 1000 if failed and failed.retry_ms is not None else None
+
+
+class ServedProvider:
+    """Asks in the words of a real dialect; the answers are those of the recording."""
+
+    def __init__(self, name: str, dialects: Sequence[Provider], tape: Tape) -> None:
+        self.name, self._dialects, self._tape = name, dialects, tape
+
+    def body(self, request: Request) -> bytes:
+        """Services that mind an option are not sent it again: whichever way of saying it was used then is used."""
+        _fail(self._tape)
+        requested = _first(self._tape, facts.ModelRequested)
+        bodies = [dialect.body(request) for dialect in self._dialects]
+        same = (body for body in bodies if requested and prompt_digest(body) == requested.digest)
+        return next(same, bodies[0])
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002 - recorded
+        event = await self._tape.reach(
+            lambda event: isinstance(event.body, facts.ModelResponded | facts.ModelFailed) or _failing(self._tape)
+        )
+        _fail(self._tape)
+        if isinstance(event.body, facts.ModelResponded):
+            yield Text(event.body.text) if event.body.text else Reasoning("")
+            yield self._reply(event.body)
+            return
+        assert isinstance(event.body, facts.ModelFailed)
+        failed = event.body
+        if failed.trouble.kind == "cancelled":
+            yield Text(failed.partial) if failed.partial else Reasoning("")
+            self._tape.speak()
+            await self._tape.reach(lambda _: False)
+        if failed.partial:
+            yield Text(failed.partial)
+        error = ProviderError("bad_request", failed.trouble.message)
+        # Whatever kind a newer version may have recorded.
+        error.failure, error.trouble = failed.trouble.kind, failed.trouble  # pyright: ignore[reportAttributeAccessIssue]
+        raise error
+
+    def _reply(self, body: facts.ModelResponded) -> Reply:
+        after = self._tape.at + 1
+        called = [event.body for event in self._tape.events[after : after + body.calls]]
+        calls = [
+            ToolCall(each.call, each.name, each.arguments) for each in called if isinstance(each, facts.ToolCalled)
+        ]
+        # A fork may have left the last of them behind.
+        calls += [ToolCall("", "", "")] * (body.calls - len(calls))
+        return Reply(
+            text=body.text,
+            finish=body.finish,  # pyright: ignore[reportArgumentType] - as it was written
+            reasoning=body.reasoning,
+            calls=tuple(calls),
+            usage=body.usage,
+        )
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        return ()
+
+    def info(self, model: str) -> ModelInfo:
+        _fail(self._tape)
+        requested = _first(self._tape, facts.ModelRequested)
+        return ModelInfo(name=model, window=requested.window or None if requested else None)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def tariff(tape: Tape, usage: Usage, info: ModelInfo) -> int | None:  # noqa: ARG001 - what it cost is written down
+    responded = _first(tape, facts.ModelResponded)
+    return responded.cost if responded else None
+
+
+async def notes(tape: Tape, situation: Situation) -> list[Note]:  # noqa: ARG001 - they were made then
+    """What the plugins had to say at this point."""
+    _fail(tape)
+    found: list[Note] = []
+    for event in tape.ahead:
+        match event.body:
+            case facts.ContextAdded(topic=topic, text=text):
+                found += [Note(topic, text)] if topic != INTERRUPTION else []
+            case facts.ModelRequested() | facts.TurnEnded() | facts.TurnStarted() | facts.TurnResumed():
+                break
+            case facts.CompactionMade() | facts.HistoryRewound():
+                break
+            case _:
+                pass
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTool:
+    """One tool; each of its calls comes to what it came to then."""
+
+    tool: Tool
+    tape: Tape
+
+    @property
+    def value(self) -> Tool:
+        tool = self.tool
+        return replace(
+            tool,
+            run=self.run,
+            judge=self.judge if tool.judge else None,
+            preview=self.preview if tool.preview else None,
+            foresee=self.foresee if tool.foresee else None,
+            recover=self.recover if tool.recover else None,
+        )
+
+    async def run(self, args: Any, context: Context) -> Result:  # noqa: ARG002 - it has been done
+        while True:
+            event = await self.tape.reach(lambda event: _of(event, context.call) or _failing(self.tape))
+            _fail(self.tape)
+            match event.body:
+                case facts.ToolFinished() as body:
+                    return self._result(body)
+                case facts.Asked(question=text, choices=choices, free=free):
+                    try:
+                        await context.ask([Question(text=text, choices=choices, free=free)])
+                    except Refused:
+                        continue
+                case Fact() as body:
+                    await context.emit(body)
+                case _:
+                    raise AssertionError("only facts are on a tape")
+
+    def judge(self, args: Any, context: Context) -> Judged:  # noqa: ARG002 - it has been judged
+        self._sure_to_fail(context.call)
+        why = ""
+        for event in self.tape.ahead:
+            match event.body:
+                case facts.Asked(call=call, detail=detail) if call == context.call:
+                    why = detail
+                case facts.ToolDecided(call=call, effect=effect, risk=risk) if call == context.call:
+                    return Judged(effect, risk, why)
+                case facts.ToolFinished(call=call) if call == context.call:
+                    break
+                case _:
+                    pass
+        # Nobody came to decide it: it was asked about, or it was found again.
+        return Judged("external" if why else self.tool.effect, self.tool.risk, why)
+
+    async def preview(self, args: Any, context: Context) -> str:  # noqa: ARG002 - it has been seen
+        match self._own(context.call):
+            case facts.Asked(detail=detail):
+                return detail
+            case facts.ToolFinished(dry=True) as body:
+                return self._whole(body).removeprefix(DRY)
+            case facts.ToolFinished(trouble=Trouble() as trouble):
+                raise _ToolFailed(trouble)
+            case _:
+                return ""
+
+    async def foresee(self, args: Any, context: Context) -> Mapping[str, str]:  # noqa: ARG002 - it has been foreseen
+        self._sure_to_fail(context.call)
+        for event in self.tape.ahead:
+            if isinstance(event.body, facts.ToolStarted) and event.body.call == context.call:
+                return event.body.foreseen
+        return {}
+
+    async def recover(self, args: Any, context: Context) -> Result | None:  # noqa: ARG002 - it has been found out
+        if not isinstance(self._own(context.call), facts.ToolFinished):
+            return None
+        event = await self.tape.reach(lambda event: _of(event, context.call))
+        return self._result(event.body) if isinstance(event.body, facts.ToolFinished) else None
+
+    def _own(self, call: str) -> Fact | None:
+        """The next fact about a call."""
+        for event in self.tape.ahead:
+            match event.body:
+                case facts.Asked(call=of) | facts.ToolDecided(call=of) | facts.ToolFinished(call=of) if of == call:
+                    return event.body
+                case facts.TurnEnded():
+                    return None
+                case _:
+                    pass
+        return None
+
+    def _sure_to_fail(self, call: str) -> None:
+        """A call that was neither decided nor started before it had a result failed at this very point."""
+        own = self._own(call)
+        if isinstance(own, facts.ToolFinished) and own.trouble and not cut_off(own) and not self._started(call):
+            raise _ToolFailed(own.trouble)
+
+    def _started(self, call: str) -> bool:
+        for at in range(self.tape.at - 1, -1, -1):
+            match self.tape.events[at].body:
+                case facts.ToolStarted(call=of) if of == call:
+                    return True
+                case facts.ToolCalled(call=of) if of == call:
+                    return False
+                case _:
+                    pass
+        return False
+
+    def _result(self, body: facts.ToolFinished) -> Result:
+        return Result(text=self._whole(body), ok=body.ok, exit=body.exit, trouble=body.trouble, dry=body.dry)
+
+    def _whole(self, body: facts.ToolFinished) -> str:
+        kept = self.tape.blobs.get(body.whole) if body.whole else None
+        return body.output if kept is None else kept.decode("utf-8", "replace")
+
+
+class _ToolFailed(ToolError):
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+class Failed(SylphError):
+    """What made a turn fail then, and does again."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+def _failing(tape: Tape) -> bool:
+    """Whether the next fact says that something had failed which no fact tells of."""
+    after = next((event.body for event in tape.ahead if not cut_off(event.body)), None)
+    if not isinstance(after, facts.StateChanged):
+        return False
+    ended = _first(tape, facts.TurnEnded)
+    return after.event == "mend" or (after.event == "finish" and ended is not None and ended.outcome == "failed")
+
+
+def _fail(tape: Tape) -> None:
+    """Fails, if this is where it failed."""
+    if _failing(tape):
+        ended = _first(tape, facts.TurnEnded)
+        raise Failed((ended and ended.trouble) or Trouble("bug", "It failed for reasons that were not recorded."))
+
+
+def _first(tape: Tape, kind: type[F]) -> F | None:
+    """The next fact of one kind."""
+    return next((event.body for event in tape.ahead if isinstance(event.body, kind)), None)
+
+
+def _of(event: Event, call: str) -> bool:
+    """Whether a fact comes from the run of a call."""
+    match event.body:
+        case facts.ToolFinished(call=of) as body:
+            return of == call and not cut_off(body)
+        case facts.Asked(call=of, kind=kind):
+            return of == call and kind == "question"
+        case facts.PlanUpdated() | Carried():
+            return True
+        case _:
+            return False
