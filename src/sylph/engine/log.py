@@ -18,6 +18,8 @@ COLUMNS = (
     "session, seq, cast(v as integer), cast(turn as text), cast(ts as integer), cast(type as text), "
     "cast(actor as text), cast(cause as integer), cast(data as blob), cast(salt as blob), cast(hash as blob)"
 )
+# Something else in the place of a number has no place in an order.
+COUNTED = "typeof(seq) = 'integer'"
 NOBODY = Head()
 F = TypeVar("F", bound=Fact)
 
@@ -124,7 +126,7 @@ class Log:
         await self._submit(Job(done=_future(), records=records, blobs=blobs, durable=True))
 
     def head(self, session: str) -> Head:
-        row = self._one("select seq, hash from session where id = ?", (session,))
+        row = self._one("select cast(seq as integer), cast(hash as blob) from session where id = ?", (session,))
         return Head(row[0], row[1].hex()) if row else NOBODY
 
     def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
@@ -132,21 +134,23 @@ class Log:
 
     def records(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Record]:
         rows = self.query(
-            f"select {COLUMNS} from event where session = ? and seq > ? order by seq limit ?", (session, after, limit)
+            f"select {COLUMNS} from event where session = ? and seq > ? and {COUNTED} order by seq limit ?",
+            (session, after, limit),
         )
         return [Record(*row) for row in rows]
 
     def find(self, session: str, kind: type[F], text: str = "") -> list[tuple[int, str, F]]:
         """The facts of one kind that can be read and hold `text`, the newest first, each with its seq and turn."""
         rows = self.query(
-            f"select {COLUMNS} from event where session = ? and type = ? and instr(data, ?) order by seq desc",
+            f"select {COLUMNS} from event where session = ? and cast(type as text) = ? and instr(data, ?) and {COUNTED}"
+            " order by seq desc",
             (session, kind.wire, text.encode()),
         )
         events = (event_of(Record(*row)) for row in rows)
         return [(event.seq, event.turn, event.body) for event in events if isinstance(event.body, kind)]
 
     def blob(self, session: str, digest: str) -> bytes | None:
-        row = self._one("select bytes from blob where session = ? and digest = ?", (session, digest))
+        row = self._one("select cast(bytes as blob) from blob where session = ? and digest = ?", (session, digest))
         return row[0] if row else None
 
     def snapshot(self, session: str, name: str, version: int) -> tuple[int, bytes] | None:

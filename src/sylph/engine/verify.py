@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sylph.core import facts
 from sylph.core.errors import Trouble
 from sylph.core.events import Carried
-from sylph.engine.log import Log
+from sylph.engine.log import COUNTED, Log
 from sylph.engine.seal import committed, event_of, link
 from sylph.engine.shape import output_digest
 from sylph.engine.vouchers import Vouchers
@@ -27,7 +27,7 @@ class Verified(NamedTuple):
 
 def verify(log: Log, session: str) -> Verified:
     """Walks the whole chain. A damaged record is one problem, not the end of the walk."""
-    problems: list[Trouble] = []
+    problems = _uncounted(log, session)
     before, expected, count = b"", 1, 0
     vouchers = Vouchers()
     for _, _, fact in log.find(session, facts.SessionErased, ""):
@@ -56,9 +56,19 @@ def _outputs(log: Log, session: str, vouchers: Vouchers) -> list[Trouble]:
     problems: list[Trouble] = []
     for seq, _, fact in log.find(session, facts.ToolFinished, '"whole":'):
         kept = log.blob(session, fact.whole)
-        if kept is None or not (output_digest(kept) == fact.whole or vouchers.output(fact.whole, kept)):
+        if fact.whole and (kept is None or not _is(fact.whole, kept, vouchers)):
             problems.append(_output(session, seq))
     return problems
+
+
+def _is(name: str, kept: bytes, vouchers: Vouchers) -> bool:
+    return output_digest(kept) == name or vouchers.output(name, kept)
+
+
+def _uncounted(log: Log, session: str) -> list[Trouble]:
+    """Rows that somebody gave a number that is none."""
+    rows = log.query(f"select cast(seq as text) from event where session = ? and not {COUNTED}", (session,))
+    return [_stray(session, seq) for (seq,) in rows]
 
 
 def damaged(log: Log, session: str) -> list[Trouble]:
@@ -79,8 +89,8 @@ def _missing(session: str, expected: int, found: int) -> Trouble:
     return Trouble("record_missing", f"{which} of {session} cannot be found.", {"session": session})
 
 
-def _stray(session: str, seq: int) -> Trouble:
-    return Trouble("record_added", f"Fact {seq} of {session} was put before the first one.", {"session": session})
+def _stray(session: str, seq: int | str) -> Trouble:
+    return Trouble("record_added", f"Fact {seq} of {session} has no place in the order.", {"session": session})
 
 
 def _output(session: str, seq: int) -> Trouble:
