@@ -80,7 +80,7 @@ class Actor:
         for step in self._scenario.steps:
             match step:
                 case Say():
-                    await self._say(session, step)
+                    await self.say(session, step)
                 case Condense():
                     if not self._engine.log.find(session, facts.CompactionMade, "asked for"):
                         await self._engine.send(session, commands.Compact())
@@ -100,7 +100,7 @@ class Actor:
                 return summary.id
         return self._acked("session", await self._engine.fork(session))
 
-    async def _say(self, session: str, step: Say) -> None:
+    async def say(self, session: str, step: Say) -> None:
         async with self._answering(session):
             await self._engine.send(session, commands.Send(text=step.text, key=step.key))
             self._acked("message", step.key)
@@ -144,8 +144,7 @@ class Actor:
         return name
 
 
-def build(setting: Setting, place: Place, fuse: Fuse) -> Runtime:
-    scenario = SCENARIOS[setting.scenario]
+def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Runtime:
     environ = {"PATH": setting.path, "SYLPH_PROVE": str(place.root)}
     parts = Parts(
         gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001)),
@@ -162,8 +161,9 @@ def build(setting: Setting, place: Place, fuse: Fuse) -> Runtime:
 
 
 async def play(setting: Setting, place: Place, fuse: Fuse) -> None:
-    async with build(setting, place, fuse) as engine:
-        actor = Actor(engine, SCENARIOS[setting.scenario], place)
+    scenario = SCENARIOS[setting.scenario]
+    async with build(scenario, setting, place, fuse) as engine:
+        actor = Actor(engine, scenario, place)
         if setting.recovering:
             await actor.recover()
         await actor.perform()

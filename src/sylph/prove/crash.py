@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,7 +30,9 @@ KINDS: dict[str, str] = {
     "again": "at a commit, and the recovery at one of its own",
     "time": "at random moments",
 }
-TIMES = 12
+TIMES = 16
+SPAN = 0.15
+FEW = 200
 
 
 class Row(msgspec.Struct):
@@ -79,9 +83,14 @@ def prove(wish: Wish, environ: Mapping[str, str], progress: Progress) -> Report:
     bench = Bench(Path(tempfile.mkdtemp(prefix="sylph-prove-")), path)
     strace = shutil.which("strace", path=path) is not None
     # Forked before anything of the engine runs: each trial begins as a copy of a process that has only read the code.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
-        cases = [_named(wish)] if wish.only else _plan(wish, bench, pool, strace=strace)
-        outcomes = list(_tried(cases, bench, pool, wish, began, progress))
+    with ProcessPoolExecutor(os.cpu_count(), get_context("fork"), initializer=_calm) as pool:
+        try:
+            cases = [_named(wish)] if wish.only else _plan(wish, bench, pool, strace=strace)
+            outcomes = list(_tried(cases, bench, pool, wish, began, progress))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            shutil.rmtree(bench.root, ignore_errors=True)
+            raise
     failures = [outcome for outcome in outcomes if outcome.problems]
     if not failures:
         shutil.rmtree(bench.root, ignore_errors=True)
@@ -100,31 +109,40 @@ def prove(wish: Wish, environ: Mapping[str, str], progress: Progress) -> Report:
     )
 
 
+def _calm() -> None:
+    """Ctrl-C is for whoever asked for the proof, not for each of its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _plan(wish: Wish, bench: Bench, pool: ProcessPoolExecutor, *, strace: bool) -> list[Case]:
     """Every boundary there is, in the order in which they are tried: first a few of each kind, then the rest."""
     rehearsals = {name: pool.submit(bench.rehearse, name) for name in SCENARIOS}
-    traced = {(name, kind): pool.submit(bench.calls, name, kind) for name in SCENARIOS for kind in CALLS if strace}
+    traced = {(name, kind): pool.submit(bench.calls, name, kind) for name in _traced(wish) for kind in CALLS if strace}
     groups: list[list[Case]] = []
     for name, rehearsal in rehearsals.items():
-        counts, seconds, problems = rehearsal.result()
+        counts, problems = rehearsal.result()
         if problems:
             raise UserError(f"{name} does not even work without a kill: {'; '.join(problems)}.", kind="failed")
         counts |= {kind: future.result() for (of, kind), future in traced.items() if of == name}
         counts |= {"again": counts["commit"], "time": TIMES}
-        groups += [[_case(wish.seed, name, kind, at, seconds) for at in range(1, counts[kind] + 1)] for kind in counts]
-    for group in groups:
-        chance(wish.seed, [case.name for case in group[:1]]).shuffle(group)
-    mixed = sorted(((place / len(group), case.name, case) for group in groups for place, case in enumerate(group)))
-    cases = [case for _, _, case in mixed]
+        groups += [[_case(wish.seed, name, kind, at) for at in range(1, counts[kind] + 1)] for kind in counts]
+    for group in [*groups, groups]:
+        chance(wish.seed, len(group)).shuffle(group)
+    cases = [case for row in zip_longest(*groups) for case in row if case]
     return cases[: wish.points] if wish.points else cases
 
 
-def _case(seed: int, scenario: str, kind: str, at: int, seconds: float = 0.0) -> Case:
+def _traced(wish: Wish) -> list[str]:
+    """Which scenarios are played under strace, which takes time to prepare: for a short proof, two of them."""
+    names = list(SCENARIOS)
+    chance(wish.seed, "strace").shuffle(names)
+    return names[:2] if 0 < wish.points < FEW else names
+
+
+def _case(seed: int, scenario: str, kind: str, at: int) -> Case:
     luck = chance(seed, scenario, kind, at)
-    if kind == "time":
-        # A moment that can be named again: the time itself is part of what is printed.
-        return Case(scenario, kind, at, seconds=round(luck.uniform(0.001, max(seconds, 0.002)), 4))
-    return Case(scenario, kind, at, again=luck.randint(1, 20) if kind == "again" else 0)
+    again = luck.randint(1, 20) if kind == "again" else 0
+    return Case(scenario, kind, at, again=again, seconds=luck.uniform(0.001, SPAN) if kind == "time" else 0.0)
 
 
 def _named(wish: Wish) -> Case:
@@ -135,7 +153,7 @@ def _named(wish: Wish) -> Case:
             f"{wish.only!r} is not SCENARIO:KIND:N.",
             next=[f"scenarios: {', '.join(SCENARIOS)}", f"kinds: {', '.join(KINDS)}"],
         )
-    return _case(wish.seed, scenario, kind, int(at), 0.2)
+    return _case(wish.seed, scenario, kind, int(at))
 
 
 def _tried(

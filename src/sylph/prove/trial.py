@@ -74,13 +74,11 @@ class Bench:
         shutil.rmtree(place.root, ignore_errors=True)
         return Outcome(case, killed, unknown)
 
-    def rehearse(self, scenario: str) -> tuple[dict[str, int], float, list[str]]:
-        """How many boundaries of each kind there are, how long it takes, and what is wrong without any kill."""
+    def rehearse(self, scenario: str) -> tuple[dict[str, int], list[str]]:
+        """How many boundaries of each kind there are, and what is wrong without any kill."""
         place, sink = Place(self.root / f"{scenario}-rehearsal"), Sink()
         try:
-            began = time.monotonic()
             self._run(place, self._setting(scenario, sink), sink)
-            took = time.monotonic() - began
             log = Log.open(place.store)
             problems, _ = check(Look(SCENARIOS[scenario], place, sink, log, may_be_unknown=False))
             log.close()
@@ -92,7 +90,7 @@ class Bench:
         counts |= {"runner": runner, "orphan": runner, "sink": sink.crossed}
         if not problems:
             shutil.rmtree(place.root, ignore_errors=True)
-        return counts, took, problems
+        return counts, problems
 
     def calls(self, scenario: str, kind: str) -> int:
         """How many system calls of a kind one thread makes at the most."""

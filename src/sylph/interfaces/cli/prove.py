@@ -1,0 +1,14 @@
+"""`sylph prove`: what Sylph promises, proven on this machine. Each proof is a module of its own."""
+
+import click
+
+from sylph.interfaces.cli.lazy import Group
+from sylph.interfaces.cli.prove_crash import crash
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Prove what Sylph promises, here and now."""
+
+
+command.add_command(crash)
