@@ -117,7 +117,8 @@ class _Player:
         recorded = Plugin(
             name="recorded", tools=tools, sections=plugin.sections, prepare=(partial(served.notes, tape),)
         )
-        return replace(parts, gateway=gateway, plugins=(recorded,), limits=_limits(parts.limits, tape.events))
+        limits = _limits(parts.limits, tape.events)
+        return Parts(gateway=gateway, plugins=(recorded,), limits=limits, bounds=parts.bounds, version=parts.version)
 
     async def play(self) -> None:
         while happening := await self.tape.happening(STALL):

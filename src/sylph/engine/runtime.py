@@ -91,6 +91,10 @@ class Runtime:
     def log(self) -> Log:
         return self._log
 
+    @property
+    def parts(self) -> Parts:
+        return self._parts
+
     async def create(self, new: NewSession) -> str:
         if not new.workspace.is_dir():
             raise UserError(f"There is no folder {new.workspace}.", kind="no_workspace", next=["Create it first."])

@@ -1,7 +1,7 @@
 """The OpenAI Chat Completions dialect, as spoken by OpenAI, Ollama, llama.cpp, vLLM, LM Studio and many more."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -77,13 +77,16 @@ MODELS: msgspec.json.Decoder[_Models | list[_Model]] = msgspec.json.Decoder(_Mod
 
 
 class OpenAIChat:
-    """One endpoint that speaks this dialect. `client` is shared and stays the owner's to close."""
+    """One endpoint that speaks this dialect. `client` is shared and stays the owner's to close.
 
-    def __init__(self, endpoint: Endpoint, client: Client) -> None:
+    `refused` are the options that the endpoint minds; it is not sent them.
+    """
+
+    def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
         self.endpoint = endpoint
         self._client = client
         self._headers = _headers(endpoint)
-        self._refused: set[str] = set()
+        self._refused = set(refused)
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw())
 

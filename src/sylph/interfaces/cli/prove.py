@@ -4,6 +4,7 @@ import click
 
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.prove_crash import crash
+from sylph.interfaces.cli.prove_replay import replay
 
 
 @click.group(cls=Group)
@@ -12,3 +13,4 @@ def command() -> None:
 
 
 command.add_command(crash)
+command.add_command(replay)

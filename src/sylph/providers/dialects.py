@@ -1,0 +1,17 @@
+"""Every way in which a service may have been asked, for the replay of what was asked of it."""
+
+from collections.abc import Sequence
+
+from sylph.core.provider import Provider
+from sylph.providers import tour
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.http import Client
+from sylph.providers.openai_chat import OPTIONAL, OpenAIChat
+
+
+def dialects(name: str) -> Sequence[Provider]:
+    """Providers of that name which only put requests into words; they reach nobody."""
+    if name == tour.NAME:
+        return (tour.Tour(),)
+    endpoint, client = Endpoint(name=name, base_url="http://replay.invalid"), Client()
+    return OpenAIChat(endpoint, client), OpenAIChat(endpoint, client, refused=OPTIONAL)
