@@ -81,7 +81,7 @@ async def _played(name: str, place: Place, path: str) -> tuple[list[Recording], 
     async with _served() as sink:
         setting = Setting(scenario=name, port=sink.port, path=path, kind="none")
         place.make(setting)
-        async with build(setting, place, Fuse("none", 0)) as engine:
+        async with build(SCENARIOS[setting.scenario], setting, place, Fuse("none", 0)) as engine:
             await Actor(engine, SCENARIOS[name], place).perform()
             log = engine.log
             return [from_log(log, session) for session in log.sessions()], engine.parts
