@@ -218,7 +218,7 @@ async def test_endless_output_is_kept_in_bounded_memory(desk: Desk) -> None:
 
 
 async def test_the_preview_names_the_command_and_the_folder(desk: Desk) -> None:
-    assert await desk.preview("shell", command="make") == "would run in .:\nmake"
+    assert await desk.preview("shell", command="make") == f"would run in {desk.workspace}:\nmake"
 
 
 def test_a_command_is_never_taken_for_harmless() -> None:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from sylph.core.errors import ToolError, Trouble, Unknown
 from sylph.core.run import Lost, Order, Ran
 from sylph.core.tool import Args, Context, Result, Tool
-from sylph.tools.workspace import folder, reported, shown
+from sylph.tools.workspace import folder, printable, reported
 
 DEFAULT = 120.0
 LONGEST = 3600.0
@@ -68,7 +68,7 @@ def shell(environ: Mapping[str, str]) -> Tool:
 
 
 async def preview(args: Shell, context: Context) -> str:
-    return f"would run in {shown(context.workspace, folder(context.workspace, args.cwd))}:\n{args.command}"
+    return f"would run in {printable(str(folder(context.workspace, args.cwd)))}:\n{args.command}"
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
