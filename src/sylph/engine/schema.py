@@ -131,7 +131,11 @@ def explain(error: Exception, path: Path) -> StoreError:
             "The store is damaged.",
             kind="store_damaged",
             details=details,
-            next=["Run `sylph doctor` to see what can still be read.", "`sylph session export` saves a session."],
+            next=[
+                f"Move it away: `mv {path} {path}.damaged`. Sylph then begins with an empty store.",
+                "Bring back what you have of it: a backup of the file, or exports with `sylph session import`.",
+                f"What can still be read of it: `sqlite3 {path}.damaged .recover`.",
+            ],
         )
     return StoreError(
         f"The store could not be used: {text}.",
