@@ -1,5 +1,6 @@
 """The composition root: the one place where the parts meet."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 from sylph import __version__
 from sylph.config import Config, Model, Provider
 from sylph.core.commands import SetMode, SetModel
-from sylph.core.errors import NoModel, UserError
+from sylph.core.errors import NoModel, ProviderError, UserError
 from sylph.core.facts import Mode
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelInfo
@@ -30,6 +31,8 @@ from sylph.tools.all import workspace_tools
 
 STORE = "events.db"
 _URL = "providers.%s.base_url"
+# How long a service is waited for that is only asked for the sake of a good message.
+GLANCE = 3.0
 NO_MODEL = (
     "set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
     "or start a local model server: Ollama, llama.cpp, vLLM and LM Studio are found by themselves",
@@ -61,33 +64,51 @@ class App:
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
         if wanted:
-            return self._known(wanted)
+            return await self._known(wanted)
         if self.config.settings.model:
             return self.config.settings.model
         found = await discover.find(self.sources, self.client)
-        if not found:
+        if found:
+            return f"{found[0].provider.name}/{found[0].model}"
+        if not discover.configured(self.sources):
             raise NoModel("There is no model to think with.", next=NO_MODEL)
-        return f"{found[0].provider.name}/{found[0].model}"
+        raise await self._silent()
 
-    def _known(self, wanted: str) -> str:
+    async def _silent(self) -> NoModel:
+        """Why none of the services that are set up can be used."""
+        asked = (_complaint(endpoint, self.client) for endpoint in discover.configured(self.sources))
+        said = await asyncio.gather(*asked)
+        return NoModel("\n".join(said), kind="no_service", next=["sylph doctor", "or name another model with -m"])
+
+    async def _known(self, wanted: str) -> str:
         """A model of a service that there is."""
         name, _, bare = wanted.partition("/")
         if name == tour.NAME and bare in tour.SCRIPTS:
             return wanted
         endpoint = next((each for each in self.endpoints if each.name == name), None)
         if endpoint is None or not bare:
-            raise self._unknown(wanted, [each.name for each in self.endpoints])
+            raise await self._unknown(wanted)
         # Whether the service has it, the service will say: lists are often incomplete, and asking costs a round trip.
         return wanted
 
-    def _unknown(self, wanted: str, known: Sequence[str]) -> NoModel:
-        near = choose.close(wanted.partition("/")[0], known)
-        meant = f" Did you mean {' or '.join(repr(name + '/…') for name in near)}?" if near else ""
+    async def _unknown(self, wanted: str) -> NoModel:
+        known = [each.name for each in self.endpoints]
+        near = await self._having(wanted) or [f"{name}/…" for name in choose.close(wanted.partition("/")[0], known)]
+        meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return NoModel(
             f"There is no provider for the model {wanted!r}.{meant}",
             details={"model": wanted, "providers": " ".join(known)},
             next=["give it as provider/model", "sylph models"],
         )
+
+    async def _having(self, bare: str) -> list[str]:
+        """The model of that name at the services that have it; else at the only one that is set up."""
+        configured = discover.configured(self.sources)
+        listed = await asyncio.gather(*(discover.listed(each, self.client, GLANCE) for each in self.endpoints))
+        offers = zip(self.endpoints, listed, strict=True)
+        found = [f"{each.name}/{bare}" for each, models in offers if any(model.name == bare for model in models)]
+        only = [f"{configured[0].name}/{bare}"] if len(configured) == 1 and "/" not in bare else []
+        return found or only
 
     async def adapt(self, summary: Summary, *, model: str = "", mode: Mode | None = None) -> Summary:
         """The session with another model or mode, where they are wanted."""
@@ -96,6 +117,19 @@ class App:
         if mode and mode != summary.mode:
             await self.runtime.send(summary.id, SetMode(mode=mode))
         return await self.runtime.find(summary.id) if model or mode else summary
+
+
+async def _complaint(endpoint: Endpoint, client: Client) -> str:
+    """Why a service cannot be used, in its own words."""
+    where = f"{endpoint.name} at {endpoint.base_url}"
+    try:
+        async with asyncio.timeout(GLANCE):
+            await OpenAIChat(endpoint, client).models()
+    except ProviderError as error:
+        return f"{where}: {error}"
+    except TimeoutError:
+        return f"{where}: it does not answer."
+    return f"{where}: it has no model that can chat."
 
 
 def build(config: Config) -> App:

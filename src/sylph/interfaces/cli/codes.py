@@ -1,8 +1,8 @@
 """Exit codes: one table, which the handbook's page and every command go by."""
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
-from sylph.core.errors import Conflict, StoreError, SylphError, Trouble
+from sylph.core.errors import Conflict, FailureKind, NoModel, StoreError, SylphError, Trouble
 from sylph.core.facts import Outcome, TurnEnded
 
 
@@ -46,15 +46,9 @@ BY_KIND: Final[dict[str, Code]] = {
     "conflict": BUSY,
     "budget_spent": BUDGET,
     "store_failed": STORE,
-    # What the service of a model did wrong.
-    "rate_limited": NO_MODEL,
-    "overloaded": NO_MODEL,
-    "server_error": NO_MODEL,
-    "network": NO_MODEL,
-    "timeout": NO_MODEL,
-    "auth": NO_MODEL,
-    "breaker_open": NO_MODEL,
 }
+# What the service of a model can do wrong.
+SERVICE: Final = frozenset(get_args(FailureKind))
 
 BY_OUTCOME: Final[dict[Outcome, Code]] = {
     "finished": OK,
@@ -69,6 +63,8 @@ def of_error(error: SylphError) -> int:
     """What went wrong with the store has many kinds and one code."""
     if isinstance(error, StoreError) and not isinstance(error, Conflict):
         return STORE.number
+    if isinstance(error, NoModel):
+        return NO_MODEL.number
     return of_trouble(error.trouble)
 
 
@@ -78,6 +74,5 @@ def of_trouble(trouble: Trouble) -> int:
 
 def of_turn(ended: TurnEnded) -> int:
     if ended.outcome == "failed" and ended.trouble:
-        # A turn looks for one thing only: its model.
-        return NO_MODEL.number if ended.trouble.kind == "not_found" else of_trouble(ended.trouble)
+        return NO_MODEL.number if ended.trouble.kind in SERVICE else of_trouble(ended.trouble)
     return BY_OUTCOME[ended.outcome].number

@@ -24,6 +24,9 @@ def command(door: Door, **told: Any) -> int:
         return door.run(lambda app: perform(app, options, text))
     try:
         return door.run(lambda app: converse(app, options))
-    except NoModel:
+    except NoModel as error:
+        if error.trouble.kind != NoModel.kind:
+            # Something is set up and does not work: that is to be mended, not toured.
+            raise
         sys.stderr.write("sylph: no model was found, so here is the tour (`sylph doctor` tells what was looked for).\n")
         return tour.run(door.config)
