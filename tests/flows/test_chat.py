@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from tests.flows.program import SYLPH, Model, Sylph
-from tests.model_server import call, say
+from tests.model_server import call, fail, say
 
 CTRL_C, CTRL_D, ALT_ENTER = "\x03", "\x04", "\x1b\r"
 
@@ -23,6 +23,91 @@ async def test_a_conversation(sylph: Sylph, model: Model) -> None:
     chat.type(CTRL_D)
     assert await chat.end() == 0
     assert any("hello" in text for text in server.requests[1].users)
+
+
+async def test_the_chat_says_where_it_is_and_how_to_come_back(sylph: Sylph, model: Model) -> None:
+    await model([say("I am Sylph.")])
+    chat = await sylph.open("chat")
+    await chat.see("openai/scripted · mode ask ·")
+    await chat.see("/help")
+    chat.type("hello\r")
+    await chat.see("1 round")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+    (session,) = (await sylph.run("session", "list", "--json")).json
+    await chat.see(f"sylph resume {session['id']}")
+
+
+async def test_a_dry_run_shows_in_the_prompt(sylph: Sylph, model: Model) -> None:
+    await model([call("write", path="a.txt", content="x"), say("Would.")])
+    chat = await sylph.open("chat", "--dry-run")
+    await chat.see("dry run> ")
+    chat.type("write it\r")
+    await chat.see("▸ would write  a.txt  not done: dry run")
+    await chat.see("dry run: nothing was changed")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+
+
+async def test_what_comes_from_elsewhere_is_shown_with_its_question(sylph: Sylph, model: Model) -> None:
+    await model([say("One."), say("Two."), say("Three.")])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("first\r")
+    await chat.see("1 round")
+    await sylph.run("-s", "last", "the other question")
+    chat.type("third\r")
+    await chat.see("Three.")
+    await chat.see("1 round", times=3)
+    assert chat.text.index("> the other question (from elsewhere)") < chat.text.index("Two.")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+
+
+async def test_a_retry_shows_its_question(sylph: Sylph, model: Model) -> None:
+    await model([fail(400, "bad day"), say("Better now.")])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("say it\r")
+    await chat.see("→ /retry")
+    chat.type("/retry\r")
+    await chat.see("> say it (once more)")
+    await chat.see("Better now.")
+    await chat.see("1 round", times=2)
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+
+
+async def test_a_stopped_answer_is_not_said_again_in_the_next(sylph: Sylph, model: Model) -> None:
+    await model([say("one two three four five six", delay=0.3), say("Hello there.", delay=0.1)])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("count\r")
+    await chat.see("one two")
+    chat.type("/follow greet\r")
+    await chat.see("queued: it is heard")
+    chat.type(CTRL_C)
+    await chat.see("1 round")
+    await chat.see("10 tokens in")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+    assert (await sylph.run("task", "list", "--json")).json[0]["answer"] == "Hello there."
+    assert "Hello there.Hello" not in chat.text
+
+
+async def test_a_key_typed_twice_is_not_sent(sylph: Sylph, model: Model) -> None:
+    server = await model([call("shell", command="sleep 1"), say("Done.")])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("wait\r")
+    await chat.see("[y] yes")
+    chat.type("y\r")
+    chat.type("y\r")
+    await chat.see("this was not sent")
+    await chat.see("2 rounds")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+    assert all("wait" in request.users[0] for request in server.requests)
 
 
 async def test_ctrl_c_stops_the_turn_and_not_the_chat(sylph: Sylph, model: Model) -> None:
@@ -49,7 +134,7 @@ async def test_what_is_typed_meanwhile_steers_the_turn(sylph: Sylph, model: Mode
     chat.type("count\r")
     await chat.see("one two")
     chat.type("in French please\r")
-    await chat.see("queued")
+    await chat.see("queued: it is heard")
     await chat.see("Then in French.")
     await chat.see("2 rounds")
     chat.type(CTRL_D)
@@ -154,6 +239,8 @@ async def test_a_session_can_be_taken_up_again(sylph: Sylph, model: Model) -> No
     await sylph.run("remember blue")
     chat = await sylph.open("resume", "last")
     await chat.see("remember blue (1 turn)")
+    await chat.see("> remember blue")
+    await chat.see("Noted.")
     chat.type("which colour?\r")
     await chat.see("It was blue.")
     await chat.see("1 round")
@@ -189,6 +276,7 @@ async def test_a_dumb_terminal_gets_plain_lines(sylph: Sylph, model: Model) -> N
     await chat.see("> ")
     chat.type("do it\n")
     await chat.see("May shell run?")
+    await chat.see("[y] yes  [a] yes, for this session  [n] no: ")
     chat.type("y\n")
     await chat.see("Done.")
     await chat.see("> ", times=2)
@@ -250,6 +338,24 @@ async def test_ctrl_c_in_a_terminal_ends_the_task(sylph: Sylph, model: Model) ->
     assert await terminal.end() == 130
 
 
+async def test_ctrl_c_leaves_the_tour(sylph: Sylph) -> None:
+    terminal = await sylph.open("tour")
+    await terminal.see("[n] no: ")
+    terminal.type(CTRL_C)
+    assert await terminal.end() == 130
+    await terminal.see("stopped")
+    assert "sylph: " not in terminal.text
+
+
+async def test_a_running_call_stands_once_on_its_line(sylph: Sylph, model: Model) -> None:
+    await model([call("shell", command="sleep 1.6"), say("Done.")])
+    terminal = await sylph.open("--mode", "trust", "wait")
+    await terminal.see(" 1 s")
+    assert terminal.text.rstrip().rpartition("▸")[2].count("sleep 1.6") == 1
+    await terminal.see("Done.")
+    assert await terminal.end() == 0
+
+
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 async def test_the_screen_as_a_person_sees_it(sylph: Sylph, model: Model) -> None:
     await model([say("A first line.\nA second line."), call("list", path="."), say("Nothing there.")])
@@ -277,6 +383,6 @@ async def test_the_screen_as_a_person_sees_it(sylph: Sylph, model: Model) -> Non
         rows = [row.rstrip() for row in (await shows("2 rounds")).splitlines()]
     finally:
         await tmux("kill-server")
-    assert rows[:3] == ["> hello", "A first line.", "A second line."]
+    assert rows[rows.index("> hello") :][1:3] == ["A first line.", "A second line."]
     assert "▸ list  .  ✓ 0.0 s" in rows
     assert "Nothing there." in rows

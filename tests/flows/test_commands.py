@@ -21,11 +21,31 @@ async def test_version_and_help(sylph: Sylph) -> None:
     shown = await sylph.run("--help")
     assert shown.code == 0
     assert "completion" in shown.out
+    assert all(option in shown.out for option in ("-m,", "--mode", "--json", "--dry-run", "-s,", "-C,", "-q,"))
+
+
+async def test_a_group_alone_explains_itself(sylph: Sylph) -> None:
+    shown = await sylph.run("session")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith("Usage: sylph session")
 
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "chat", "resume", "session", "task", "status", "models", "config", "doctor", "verify", "completion"],
+    [
+        "run",
+        "chat",
+        "resume",
+        "retry",
+        "session",
+        "task",
+        "status",
+        "models",
+        "config",
+        "doctor",
+        "verify",
+        "completion",
+    ],
 )
 async def test_every_command_explains_itself(sylph: Sylph, command: str) -> None:
     shown = await sylph.run(command, "--help")
@@ -62,6 +82,52 @@ async def test_a_session_is_renamed_deleted_and_brought_back(talked: Sylph) -> N
     assert (await talked.run("session", "list", "--json")).json == []
     assert (await talked.run("session", "restore", session["id"])).code == 0
     assert len((await talked.run("session", "list", "--json")).json) == 1
+
+
+async def test_the_last_deleted_is_restored(talked: Sylph, model: Model) -> None:
+    (session,) = (await talked.run("session", "list", "--json")).json
+    assert (await talked.run("session", "restore", "last")).code == 1
+    refused = await talked.run("session", "restore", session["id"])
+    assert refused.code == 1
+    assert "is not in the trash" in refused.err
+    await talked.run("session", "delete", "last")
+    await model([say("Hello.")])
+    await talked.run("hello")
+    assert (await talked.run("session", "restore", "last")).out == f"{session['id']} is back.\n"
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_the_last(talked: Sylph) -> None:
+    (session,) = (await talked.run("session", "list", "--json")).json
+    empty = (await talked.run("session", "fork", "last", "--at", "1")).out.strip()
+    assert (await talked.run("session", "show", "last", "--json")).json["id"] == session["id"]
+    assert [one["id"] for one in (await talked.run("session", "list", "--json")).json] == [session["id"]]
+    assert (await talked.run("session", "show", empty)).code == 0
+
+
+async def test_a_wrong_config_hides_no_session(talked: Sylph) -> None:
+    (talked.home / "sylph" / "config.toml").write_text("prob = true\n[limits]\nround = 3\n")
+    for words in (("list",), ("show", "last"), ("export", "last")):
+        done = await talked.run("session", *words)
+        assert (done.code, bool(done.out)) == (0, True)
+        assert "prob: there is no such key" in done.err
+    first = await talked.run("config", "unset", "limits.round")
+    assert first.code == 0
+    assert "still wrong: prob: there is no such key" in first.err
+    assert (await talked.run("config", "unset", "prob")).err == ""
+    assert (await talked.run("config", "get", "limits.rounds")).code == 0
+
+
+async def test_a_store_that_is_none_is_moved_away(talked: Sylph) -> None:
+    (talked.home / "sylph" / "data" / "events.db").write_bytes(b"junk" * 1000)
+    for suffix in ("-wal", "-shm"):
+        (talked.home / "sylph" / "data" / f"events.db{suffix}").unlink(missing_ok=True)
+    done = await talked.run("session", "list")
+    assert done.code == 7
+    doctor = await talked.run("doctor")
+    for said in (done.err, doctor.out):
+        assert "events.db.damaged" in said
+        assert "session import" in said
+        assert "Run `sylph doctor`" not in said
 
 
 async def test_removing_for_good_needs_a_yes(talked: Sylph) -> None:
@@ -190,7 +256,7 @@ async def test_config_is_edited_and_checked(sylph: Sylph) -> None:
 
 async def test_a_wrong_file_is_named(sylph: Sylph) -> None:
     (sylph.home / "sylph" / "config.toml").write_text("[limits]\nround = 3\n")
-    done = await sylph.run("session", "list")
+    done = await sylph.run("a task")
     assert done.code == 2
     assert "config.toml: limits.round: there is no such key. Did you mean 'rounds'?" in done.err
     assert (await sylph.run("config", "path")).code == 0
@@ -207,7 +273,7 @@ async def test_completion(talked: Sylph) -> None:
 
 
 async def test_a_missing_id_without_a_terminal_is_a_usage_error(talked: Sylph) -> None:
-    for words in (("resume",), ("session", "show"), ("task", "show"), ("session", "export")):
+    for words in (("session", "show"), ("task", "show"), ("session", "export")):
         done = await talked.run(*words)
         assert done.code == 2
         assert "last" in done.err

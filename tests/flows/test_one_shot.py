@@ -55,7 +55,7 @@ async def test_too_much_on_stdin_is_refused(sylph: Sylph, model: Model) -> None:
     await model([])
     done = await sylph.run("explain", stdin=b"x" * 1_100_000)
     assert done.code == 2
-    assert "more than" in done.err
+    assert "more on stdin than a task can hold: 1 MB" in done.err
 
 
 async def test_without_a_terminal_every_question_is_answered_with_no(sylph: Sylph, model: Model) -> None:
@@ -71,6 +71,8 @@ async def test_a_question_to_the_user_is_not_waited_for(sylph: Sylph, model: Mod
     await model([call("ask_user", questions=[question]), say("Then red.")])
     done = await sylph.run("choose")
     assert (done.code, done.out) == (3, "Then red.\n")
+    assert "1 question of the model not answered: no terminal to ask on" in done.err
+    assert "--mode" not in done.err
 
 
 async def test_a_mode_can_allow_it(sylph: Sylph, model: Model) -> None:
@@ -86,6 +88,16 @@ async def test_a_dry_run_changes_nothing(sylph: Sylph, model: Model) -> None:
     done = await sylph.run("--dry-run", "--mode", "trust", "write it")
     assert done.code == 0
     assert not (sylph.workspace / "a.txt").exists()
+    assert "▸ would write  a.txt  not done: dry run\n  a.txt: new file, 1 line\n  +x\n" in done.err
+    assert "dry run: nothing was changed" in done.err
+
+
+async def test_a_dry_run_is_over_with_its_task(sylph: Sylph, model: Model) -> None:
+    await model([say("Nothing to do."), call("write", path="a.txt", content="x"), say("Written.")])
+    await sylph.run("--dry-run", "--mode", "trust", "look at it")
+    done = await sylph.run("-s", "last", "write it")
+    assert (sylph.workspace / "a.txt").read_text() == "x"
+    assert "dry run" not in done.err
 
 
 async def test_another_folder(sylph: Sylph, model: Model) -> None:
@@ -101,6 +113,48 @@ async def test_a_session_can_be_gone_on_with(sylph: Sylph, model: Model) -> None
     done = await sylph.run("-s", "last", "what did I say?")
     assert done.out == "You said blue.\n"
     assert any("remember blue" in text for text in server.requests[1].users)
+
+
+async def test_a_session_stays_in_its_folder(sylph: Sylph, model: Model) -> None:
+    await model([say("Yes.")])
+    await sylph.run("hello")
+    (sylph.workspace / "sub").mkdir()
+    done = await sylph.run("-s", "last", "-C", "sub", "hello")
+    assert done.code == 2
+    assert f"works in {sylph.workspace}, and stays there" in done.err
+
+
+async def test_a_mode_that_sticks_is_told(sylph: Sylph, model: Model) -> None:
+    await model([say("One."), say("Two."), say("Three.")])
+    await sylph.run("one")
+    changed = await sylph.run("-s", "last", "--mode", "trust", "two")
+    assert "mode is now trust for this session" in changed.err
+    later = await sylph.run("-s", "last", "three")
+    assert "mode is now" not in later.err
+    assert later.err.rstrip().endswith("mode trust")
+
+
+async def test_json_tells_a_session_from_its_first_fact(sylph: Sylph, model: Model) -> None:
+    await model([say("One."), say("Two.")])
+    first = (await sylph.run("--json", "one")).events
+    assert (first[0]["type"], first[0]["seq"]) == ("session.created", 1)
+    second = (await sylph.run("--json", "-s", "last", "--mode", "plan", "two")).events
+    assert second[0]["type"] == "session.mode"
+
+
+async def test_an_answer_that_was_cut_off_is_marked_as_such(sylph: Sylph, model: Model) -> None:
+    await model([say("Half of", finish="length"), say("")])
+    assert "cut off at the model's length limit" in (await sylph.run("-q", "x")).err
+    assert "the model said nothing" in (await sylph.run("-q", "x")).err
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "foo"])
+async def test_a_service_that_is_down_is_not_taken_for_none(sylph: Sylph, url: str) -> None:
+    for words in (("hello",), ()):
+        done = await sylph.run(*words, OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
+        assert (done.code, done.out) == (4, "")
+        assert f"openai at {url}: " in done.err
+        assert "OPENAI_API_KEY" not in done.err
 
 
 async def test_no_model_is_an_error_that_tells_what_to_do(sylph: Sylph) -> None:
@@ -121,6 +175,11 @@ async def test_an_unknown_provider_is_answered_with_the_nearest(sylph: Sylph, mo
     done = await sylph.run("-m", "opnai/scripted", "x")
     assert done.code == 4
     assert "Did you mean 'openai/…'?" in done.err
+
+
+async def test_a_model_without_its_provider_is_answered_with_it(sylph: Sylph, model: Model) -> None:
+    await model([])
+    assert "Did you mean 'openai/scripted'?" in (await sylph.run("-m", "scripted", "x")).err
 
 
 async def test_a_refused_key_ends_with_the_code_for_no_model(sylph: Sylph, model: Model) -> None:
@@ -147,7 +206,7 @@ async def test_a_spent_budget_has_its_own_code(sylph: Sylph, model: Model) -> No
 async def test_control_characters_do_not_reach_the_terminal(sylph: Sylph, model: Model) -> None:
     await model([say("a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\u202ee")])
     done = await sylph.run("be hostile")
-    assert done.out == "abc2Jde\n"
+    assert done.out == "abcde\n"
 
 
 async def test_ctrl_c_ends_the_turn_cleanly(sylph: Sylph, model: Model) -> None:
@@ -215,7 +274,7 @@ async def test_a_killed_turn_is_named_and_can_be_finished(sylph: Sylph, model: M
     await finished(process)
     other = await sylph.run("say hello")
     session = (await sylph.run("status", "--json")).json["interrupted"][0]["session"]
-    assert f"1 interrupted turn: sylph resume {session}" in other.err
+    assert f"interrupted: a long task → sylph resume {session} (or --drop)" in other.err
     resumed = await sylph.run("resume", session)
     assert (resumed.code, resumed.out) == (0, "Here is the answer.\n")
     again = await sylph.run("resume", session)

@@ -6,9 +6,10 @@ from sylph.core import facts, signals
 from sylph.core.errors import Trouble
 from sylph.core.events import Body, Carried, Event
 from sylph.core.messages import Usage
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Narrator, Piece, Said, Shown, end_lines
+from sylph.engine.summary import OpenCall, Summary
+from sylph.interfaces.narrate import TASK, Act, Began, Busy, Done, Ended, Lost, Narrator, Piece, Said, Shown, end_lines
 from sylph.interfaces.render import Line
-from sylph.interfaces.transcript import event_rows, transcript
+from sylph.interfaces.transcript import event_rows, last_words, transcript
 
 CALLED = facts.ToolCalled(call="c1", name="shell", arguments='{"command":"make"}')
 FINISHED = facts.ToolFinished(call="c1", ok=False, output="\n".join("abcdefgh"), exit=2, ms=1200)
@@ -45,10 +46,10 @@ def test_a_turn_from_its_task_to_its_sums() -> None:
     acts = told(*TURN)
     assert acts[0] == Said("I will.", final=False)
     assert acts[1] == Began("c1", "shell  make")
-    assert isinstance(acts[3], Done)
-    assert text([acts[3].mark]) == ["✗ exit 2  1.2 s"]
-    assert acts[4] == Said("It failed.", final=True)
-    assert acts[5] == Ended("finished", None, "2 rounds · 14 tokens in, 5 out, $0.0000 · 3.0 s")
+    assert isinstance(acts[2], Done)
+    assert text([acts[2].mark]) == ["✗ exit 2  1.2 s"]
+    assert acts[3] == Said("It failed.", final=True)
+    assert acts[4] == Ended("finished", None, "2 rounds · 14 tokens in, 5 out, $0.0000 · 3.0 s")
 
 
 def test_signals_are_shown_as_they_come() -> None:
@@ -57,6 +58,7 @@ def test_signals_are_shown_as_they_come() -> None:
     assert told(signals.ArgsDelta(index=0, name="write", text="{")) == [Busy("writing write")]
     assert told(signals.ToolOutput(call="c1", text="one\ntwo\n")) == [Busy("two")]
     assert told(signals.Progress(text="loading")) == [Busy("loading")]
+    assert told(signals.Lagged(missed=3)) == [Lost()]
 
 
 def test_a_retry_counts_down() -> None:
@@ -68,17 +70,58 @@ def test_a_retry_counts_down() -> None:
 
 def test_what_changes_is_noted() -> None:
     assert shown(facts.InputReceived(id="i2", text="faster"), facts.InputDelivered(id="i2")) == ["↳ heard: faster"]
-    assert shown(facts.SessionMode(mode="plan", was="ask")) == ["mode: plan"]
-    assert shown(facts.SessionModel(model="a/b", was="c/d")) == ["model: a/b"]
+    assert shown(facts.SessionMode(mode="plan", was="ask")) == ["mode is now plan for this session"]
+    assert shown(facts.SessionModel(model="a/b", was="c/d")) == ["model is now a/b for this session"]
     assert shown(facts.TurnResumed(attempt=1)) == ["going on with an interrupted turn (attempt 1)"]
     assert shown(facts.PlanUpdated(steps=(facts.Step("one"),))) == ["  ○ one"]
-    assert shown(signals.Lagged(missed=3)) == ["3 signals not shown: this terminal was too slow"]
 
 
 def test_the_plan_and_questions_show_themselves() -> None:
     called = facts.ToolCalled(call="c2", name="plan", arguments="{}")
     started = facts.ToolStarted(call="c2", effect="read", recourse="pure")
     assert told(called, started, facts.ToolFinished(call="c2", ok=True, output="")) == []
+
+
+def test_a_dry_run_says_so_at_every_step() -> None:
+    acts = told(
+        facts.InputReceived(id="i1", text="do it", dry_run=True),
+        facts.TurnStarted(input="i1"),
+        CALLED,
+        facts.ToolStarted(call="c1", effect="write", recourse="unknowable"),
+        facts.ToolFinished(call="c1", ok=True, output="[dry run]\nwould run in /x:\nmake", dry=True),
+        facts.TurnEnded(outcome="finished"),
+    )
+    assert acts[0] == Began("c1", "would run  make")
+    assert isinstance(acts[1], Done)
+    assert text([acts[1].mark, *acts[1].more]) == ["not done: dry run", "  would run in /x:", "  make"]
+    assert isinstance(acts[2], Shown)
+    assert text(acts[2].lines) == ["dry run: nothing was changed"]
+
+
+def test_an_answer_that_is_not_whole_says_so() -> None:
+    cut = facts.ModelResponded(model="m", text="half", finish="length")
+    assert shown(cut) == ["! the answer was cut off at the model's length limit (say: go on)"]
+    assert shown(facts.ModelResponded(model="m", text=" ", finish="stop")) == ["! the model said nothing"]
+    assert shown(facts.ModelResponded(model="m", text="", finish="calls", calls=1)) == []
+
+
+def test_a_failed_turn_names_the_command_that_tries_again() -> None:
+    narrator = Narrator(TASK)
+    failed = facts.TurnEnded(outcome="failed", trouble=Trouble("cut", "It broke off."))
+    (ended,) = narrator.see(events(failed)[0])
+    assert isinstance(ended, Ended)
+    assert text(end_lines(ended)) == ["sylph: It broke off.", "  → sylph retry s"]
+    (spent,) = narrator.see(events(facts.TurnEnded(outcome="budget", trouble=Trouble("x", "Spent.")))[0])
+    assert isinstance(spent, Ended)
+    assert spent.hint == 'sylph -s s "go on"'
+
+
+def test_a_resumed_turn_shows_its_calls_by_name() -> None:
+    narrator = Narrator()
+    narrator.begin(Summary(open_calls={"c1": OpenCall("shell", '{"command":"make"}')}))
+    (done,) = narrator.see(events(FINISHED)[0])
+    assert isinstance(done, Done)
+    assert done.title == "shell  make"
 
 
 def test_stopping_is_no_error() -> None:
@@ -93,6 +136,17 @@ def test_a_transcript_cuts_outputs_unless_told_not_to() -> None:
     assert "    … 2 lines more (--full)" in rows
     whole = text(transcript(events(*TURN), {"c1": "all\nof it"}))
     assert whole[whole.index("▸ shell  make  ✗ exit 2  1.2 s") + 1 :][:2] == ["    all", "    of it"]
+
+
+def test_a_transcript_shows_half_an_answer() -> None:
+    failed = facts.ModelFailed(model="m", trouble=Trouble("cut", "x"), attempt=1, partial="It is because")
+    assert text(transcript(events(failed))) == ["It is because", "[it ended here, unfinished]"]
+
+
+def test_the_last_words_are_recalled_and_cut() -> None:
+    rows = text(last_words(events(*TURN, facts.InputReceived(id="i2", text="\n".join("abcdefghijklmnop")))))
+    assert rows[:2] == ["> build it", "It failed."]
+    assert rows[-1] == "… 4 lines more"
 
 
 def test_a_transcript_shows_what_it_cannot_read() -> None:

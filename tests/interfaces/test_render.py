@@ -5,14 +5,16 @@ import pytest
 from sylph.core.errors import Trouble
 from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
+from sylph.interfaces.clean import clean
 from sylph.interfaces.render import (
     ago,
     argument_lines,
     call_mark,
     call_title,
     change_lines,
-    clean,
     diff_lines,
+    dry_lines,
+    dry_title,
     flat,
     money,
     plan_lines,
@@ -36,7 +38,8 @@ def text(lines: object) -> list[str]:
         ("\x1b]8;;http://x\x1b\\link", "link"),
         ("\x1bPdata\x1b\\x", "x"),
         ("a\rb\bc\x00", "abc"),
-        ("\x9b2J", "2J"),
+        ("\x9b2Jx", "x"),
+        ("\x1b]0;never closed\nx", "0;never closed\nx"),
         ("\x1b", ""),
         ("rm \u202etxt.\u202c", "rm txt."),
         ("tab\tand\nline", "tab\tand\nline"),
@@ -97,6 +100,32 @@ def test_an_approval_shows_all_that_would_be_done() -> None:
     called = ToolCalled(call="c", name="shell", arguments='{"command":"a\\nb","seconds":5}')
     assert text(question_lines(asked, called)) == ["? May shell run?", "  command: a", "    b", "  seconds: 5"]
     assert text(argument_lines("{}")) == []
+
+
+def test_an_approval_hides_nothing() -> None:
+    asked = Asked(id="q", kind="approval", question="May shell run?", detail="would run in /x:\nrm a\x1b[8m b\rls")
+    rows = text(question_lines(asked))
+    assert rows[:3] == ["? May shell run?", "  would run in /x:", r"  rm a\x1b[8m b\rls"]
+    assert rows[3].startswith("! It holds characters that a terminal obeys")
+
+
+def test_an_approval_warns_of_what_only_its_arguments_hold() -> None:
+    asked = Asked(id="q", kind="approval", question="May write run?", detail="a.sh: new file, 1 line", call="c")
+    called = ToolCalled(call="c", name="write", arguments='{"path":"a.sh","content":"ls\\u202e"}')
+    assert text(question_lines(asked, called))[-1].startswith("! It holds characters")
+
+
+def test_an_approval_says_what_a_yes_for_the_session_covers() -> None:
+    asked = Asked(id="q", kind="approval", question="May edit run?", detail="x", grant="every edit, for this session")
+    assert text(question_lines(asked))[-1] == "  [a] covers every edit, for this session"
+
+
+def test_a_dry_run_is_unmistakable() -> None:
+    assert dry_title("shell", '{"command":"make"}') == "would run  make"
+    assert dry_title("edit", '{"path":"a.py"}') == "would edit  a.py"
+    done = ToolFinished(call="c", ok=True, output="[dry run: nothing was changed]\na.py: new file\n+x", dry=True)
+    assert text([call_mark(done)]) == ["not done: dry run"]
+    assert text(dry_lines(done.output)) == ["  a.py: new file", "  +x"]
 
 
 def test_a_question_numbers_its_choices() -> None:

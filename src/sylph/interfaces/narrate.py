@@ -7,12 +7,15 @@ from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
 from sylph.core.text import count
+from sylph.engine.summary import Summary
 from sylph.interfaces.render import (
     Line,
     Style,
     call_mark,
     call_title,
     change_lines,
+    dry_lines,
+    dry_title,
     flat,
     line,
     plan_lines,
@@ -23,12 +26,19 @@ from sylph.interfaces.render import (
 
 # Calls that show themselves in another way: as the plan, as a question.
 SILENT = frozenset({"plan", "ask_user"})
+CUT_OFF = "! the answer was cut off at the model's length limit (say: go on)"
+NOTHING = "! the model said nothing"
+DRY = "dry run: nothing was changed"
 
 
 class Piece(Struct, frozen=True):
     """The next piece of the answer, while it is written."""
 
     text: str
+
+
+class Lost(Struct, frozen=True):
+    """Pieces were lost on the way; the whole text makes them good."""
 
 
 class Said(Struct, frozen=True):
@@ -55,9 +65,10 @@ class Done(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """Something worth a line of its own."""
+    """Something worth a line of its own. What belongs to the answer is shown `always`."""
 
     lines: tuple[Line, ...]
+    always: bool = False
 
 
 class Busy(Struct, frozen=True):
@@ -68,24 +79,50 @@ class Busy(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """The turn is over."""
+    """The turn is over. Where it failed, `hint` is what to type to try again."""
 
     outcome: facts.Outcome
     trouble: Trouble | None
     sums: str
+    hint: str = ""
 
 
-Act = Piece | Said | Began | Done | Shown | Busy | Ended
+Act = Piece | Lost | Said | Began | Done | Shown | Busy | Ended
+
+
+class Hints(Struct, frozen=True):
+    """What to type after a turn that failed, and after one that ran out of rounds, at this door."""
+
+    failed: str = ""
+    budget: str = ""
+
+    def of(self, outcome: facts.Outcome, session: str) -> str:
+        said = {"failed": self.failed, "interrupted": self.failed, "budget": self.budget}.get(outcome, "")
+        return said.replace("SESSION", session)
+
+
+TASK = Hints(failed="sylph retry SESSION", budget='sylph -s SESSION "go on"')
+CHAT = Hints(failed="/retry")
 
 
 class Narrator:
     """Knows what was said before, so that a result finds its call and a turn its sums."""
 
-    def __init__(self) -> None:
+    def __init__(self, hints: Hints | None = None) -> None:
         self.calls: dict[str, facts.ToolCalled] = {}
-        self.inputs: dict[str, str] = {}
+        self.inputs: dict[str, facts.InputReceived] = {}
+        self._hints = hints or Hints()
         self._usage = Usage()
         self._cost: int | None = None
+        self._dry = False
+
+    def begin(self, summary: Summary) -> None:
+        """Takes up the story where the session stands."""
+        self._dry = summary.dry_run
+        for call, open_call in summary.open_calls.items():
+            self.calls[call] = facts.ToolCalled(call=call, name=open_call.name, arguments=open_call.arguments)
+        for id, text in summary.queue.items():
+            self.inputs[id] = facts.InputReceived(id=id, text=text, dry_run=id in summary.dry_inputs)
 
     def see(self, event: Event) -> tuple[Act, ...]:  # noqa: PLR0911 - one flat table
         """What this event adds to the picture."""
@@ -96,18 +133,23 @@ class Narrator:
                 return self._responded(body)
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
                 return self._call(event)
-            case facts.TurnStarted():
+            case facts.TurnStarted(input=input):
                 self._usage, self._cost = Usage(), None
+                self._dry = input in self.inputs and self.inputs[input].dry_run
                 return ()
             case facts.TurnEnded() as body:
-                return (Ended(body.outcome, body.trouble, self._sums(body)),)
-            case facts.InputReceived(id=id, text=text):
-                self.inputs[id] = text
+                return self._ended(body, event.session)
+            case facts.InputReceived(id=id) as body:
+                self.inputs[id] = body
                 return ()
             case facts.InputDelivered(id=id):
-                return _note(f"↳ heard: {flat(self.inputs.get(id, ''))}")
+                return _note(f"↳ heard: {flat(self.said(id))}")
             case _:
                 return passing(event)
+
+    def said(self, input: str) -> str:
+        """The words of a message."""
+        return self.inputs[input].text if input in self.inputs else ""
 
     def _responded(self, body: facts.ModelResponded) -> tuple[Act, ...]:
         self._usage = self._usage + body.usage
@@ -115,44 +157,59 @@ class Narrator:
             self._cost = (self._cost or 0) + body.cost
         if body.role != "main":
             return ()
-        return (Said(body.text, final=body.calls == 0),)
+        said = Said(body.text, final=body.calls == 0)
+        if body.calls:
+            return (said,)
+        if body.finish == "length":
+            return (said, Shown((line(CUT_OFF, "warn"),), always=True))
+        return (said,) if body.text.strip() else (said, Shown((line(NOTHING, "warn"),), always=True))
 
     def _call(self, event: Event) -> tuple[Act, ...]:
         match event.body:
             case facts.ToolCalled(call=call) as body:
                 self.calls[call] = body
                 return ()
-            case facts.ToolStarted(call=call):
+            case facts.ToolStarted(call=call, effect=effect):
                 silent = self._name(call) in SILENT
-                return () if silent else (Began(call, self._title(call)), Busy(self._title(call)))
-            case signals.ToolOutput(call=call, text=text):
+                return () if silent else (Began(call, self._title(call, dry=self._dry and effect != "read")),)
+            case signals.ToolOutput(text=text):
                 last = next((row for row in reversed(text.splitlines()) if row.strip()), "")
                 return (Busy(flat(last, 60)),) if last else ()
             case facts.ToolFinished(call=call, ok=ok) as body:
                 if ok and self._name(call) in SILENT:
                     return ()
-                called = self.calls.get(call)
-                more = change_lines(called.arguments) if ok and called else []
-                return (Done(call, self._title(call), call_mark(body), tuple(more)),)
+                return (Done(call, self._title(call, dry=body.dry), call_mark(body), self._changed(body)),)
             case _:
                 return ()
+
+    def _changed(self, body: facts.ToolFinished) -> tuple[Line, ...]:
+        called = self.calls.get(body.call)
+        if body.dry:
+            return tuple(dry_lines(body.output))
+        return tuple(change_lines(called.arguments)) if body.ok and called else ()
 
     def _name(self, call: str) -> str:
         return self.calls[call].name if call in self.calls else "call"
 
-    def _title(self, call: str) -> str:
+    def _title(self, call: str, *, dry: bool = False) -> str:
         called = self.calls.get(call)
-        return call_title(called.name, called.arguments) if called else call
+        if called is None:
+            return call
+        return (dry_title if dry else call_title)(called.name, called.arguments)
 
-    def _sums(self, body: facts.TurnEnded) -> str:
-        return " · ".join(filter(None, [count(body.rounds, "round"), spent(self._usage, self._cost), took(body.ms)]))
+    def _ended(self, body: facts.TurnEnded, session: str) -> tuple[Act, ...]:
+        sums = " · ".join(filter(None, [count(body.rounds, "round"), spent(self._usage, self._cost), took(body.ms)]))
+        ended = Ended(body.outcome, body.trouble, sums, self._hints.of(body.outcome, session))
+        return (*_note(DRY, "warn"), ended) if self._dry else (ended,)
 
 
 def end_lines(ended: Ended) -> list[Line]:
     """Why a turn did not finish. That somebody stopped it is no error."""
     if ended.outcome == "cancelled":
         return [line("stopped", "warn")]
-    return list(trouble_lines(ended.trouble)) if ended.trouble else []
+    if ended.trouble is None:
+        return []
+    return [*trouble_lines(ended.trouble), *([line(f"  → {ended.hint}", "dim")] if ended.hint else [])]
 
 
 def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - one flat table
@@ -166,6 +223,8 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return (Busy(f"writing {flat(name)}"),)
         case signals.Progress(text=text):
             return (Busy(flat(text)),)
+        case signals.Lagged():
+            return (Lost(),)
         case facts.ModelFailed() as body:
             return _failed(body)
         case facts.PlanUpdated(steps=steps):
@@ -179,13 +238,11 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
         case facts.TurnResumed(attempt=attempt):
             return _note(f"going on with an interrupted turn (attempt {attempt})", "warn")
         case facts.SessionMode(mode=mode):
-            return _note(f"mode: {mode}")
+            return _note(f"mode is now {mode} for this session")
         case facts.SessionModel(model=model):
-            return _note(f"model: {flat(model)}")
+            return _note(f"model is now {flat(model)} for this session")
         case facts.StateChanged(to="paused"):
             return _note("paused")
-        case signals.Lagged(missed=missed):
-            return _note(f"{count(missed, 'signal')} not shown: this terminal was too slow", "warn")
         case _:
             return ()
 

@@ -1,6 +1,5 @@
 """Events and values as text for people. Pure, and the same for every door that shows text."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
@@ -10,13 +9,11 @@ from sylph.core.errors import Trouble
 from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
 from sylph.core.text import count, first_line
+from sylph.interfaces.clean import clean, hides, visible
 
-Style = Literal["plain", "dim", "bold", "ok", "bad", "warn", "add", "del"]
-
-# Escape sequences go as a whole, so that no litter stays; then every control character but tab and newline,
-# and what turns the direction of writing, for it can make a command look like another one.
-ESCAPES = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-?]*[ -/]*[@-~]|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+Style = Literal["plain", "dim", "bold", "ok", "bad", "warn", "code", "add", "del"]
+# What is shown exactly as it is: a row that a door breaks where it likes could be taken for two.
+EXACT: frozenset[Style] = frozenset({"code", "add", "del"})
 
 # The argument that says most about a call, best first; the others follow as key=value.
 TELLING = ("command", "path", "pattern", "query", "url", "glob", "question", "text")
@@ -34,11 +31,6 @@ Line = tuple[Span, ...]
 
 def line(text: str, style: Style = "plain") -> Line:
     return (Span(text, style),)
-
-
-def clean(text: str) -> str:
-    """Text that cannot control a terminal."""
-    return CONTROLS.sub("", ESCAPES.sub("", text))
 
 
 def flat(text: str, limit: int = 72) -> str:
@@ -111,11 +103,27 @@ def call_title(name: str, arguments: str, limit: int = 100) -> str:
 
 
 def _short(value: object, limit: int = 60) -> str:
-    return first_line(value if isinstance(value, str) else msgspec.json.encode(value).decode(), limit)
+    return first_line(visible(_text(value)), limit)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def dry_title(name: str, arguments: str) -> str:
+    """A call that is only shown: `would edit  a.py`, `would run  pytest -q`."""
+    return call_title(f"would {'run' if name == 'shell' else name}", arguments)
+
+
+def dry_lines(output: str, *, limit: int = 20) -> list[Line]:
+    """What a call of a dry run would have done; the first line of its output only says that it is one."""
+    return diff_lines(output.partition("\n")[2], limit=limit)
 
 
 def call_mark(body: ToolFinished) -> Line:
-    """How a call ended: `✓ 0.4 s`, `✗ exit 1  0.4 s`, `✗ not permitted: …`."""
+    """How a call ended: `✓ 0.4 s`, `✗ exit 1  0.4 s`, `✗ not permitted: …`, `not done: dry run`."""
+    if body.dry:
+        return line("not done: dry run", "warn")
     if body.ok and not body.exit:
         return line(f"✓ {took(body.ms)}", "ok")
     if body.exit is not None:
@@ -130,15 +138,19 @@ def change_lines(arguments: str, *, limit: int = 12) -> list[Line]:
     old, new = told.get("old"), told.get("new")
     if not isinstance(old, str) or not isinstance(new, str):
         return []
-    removed = [line(f"  - {text}", "del") for text in clean(old).splitlines()]
-    added = [line(f"  + {text}", "add") for text in clean(new).splitlines()]
+    removed = [line(f"  - {text}", "del") for text in _rows(old)]
+    added = [line(f"  + {text}", "add") for text in _rows(new)]
     return [*_head(removed, limit), *_head(added, limit)]
 
 
 def diff_lines(text: str, *, limit: int = 60) -> list[Line]:
-    """A preview, coloured where it is a diff, cut where it is long."""
-    lines = [line(f"  {row}", _diff_style(row)) for row in clean(text).splitlines()]
-    return _head(lines, limit)
+    """A preview, coloured where it is a diff, cut where it is long. Nothing in it hides."""
+    return _head([line(f"  {row}", _diff_style(row)) for row in _rows(text)], limit)
+
+
+def _rows(text: str) -> list[str]:
+    """The lines of a text as they are: only a newline ends one, and nothing hides."""
+    return visible(text).removesuffix("\n").split("\n") if text else []
 
 
 def _diff_style(row: str) -> Style:
@@ -146,7 +158,7 @@ def _diff_style(row: str) -> Style:
         return "dim"
     if row.startswith("+"):
         return "add"
-    return "del" if row.startswith("-") else "plain"
+    return "del" if row.startswith("-") else "code"
 
 
 def _head(lines: Sequence[Line], limit: int) -> list[Line]:
@@ -156,20 +168,34 @@ def _head(lines: Sequence[Line], limit: int) -> list[Line]:
 
 def question_lines(asked: Asked, called: ToolCalled | None = None) -> list[Line]:
     """A question as a person reads it before answering. An approval shows the whole of what would be done."""
-    question = [line(f"? {row}", "bold") for row in clean(asked.question).splitlines()]
+    question = [line(f"? {row}", "bold") for row in _rows(asked.question)]
     if asked.kind == "question":
         return [*question, *diff_lines(asked.detail), *numbered(asked.choices)]
-    detail = diff_lines(asked.detail, limit=200) or (argument_lines(called.arguments) if called else [])
-    return [*question, *detail]
+    arguments = called.arguments if called else ""
+    detail = diff_lines(asked.detail, limit=200) or argument_lines(arguments)
+    return [*question, *detail, *_warning(asked.detail, arguments), *_covered(asked)]
+
+
+def _warning(detail: str, arguments: str) -> list[Line]:
+    told = [detail, *map(_text, arguments_of(arguments).values())]
+    said = "! It holds characters that a terminal obeys or does not show; they stand here as escapes, like \\x1b."
+    return [line(said, "warn")] if any(map(hides, told)) else []
+
+
+def _covered(asked: Asked) -> list[Line]:
+    """What a yes for the session would cover."""
+    return [line(f"  [a] covers {flat(asked.grant, 200)}", "dim")] if asked.grant else []
 
 
 def argument_lines(arguments: str) -> list[Line]:
     """A call's arguments, one below the other, uncut."""
     rows: list[Line] = []
     for key, value in arguments_of(arguments).items():
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        head, *rest = clean(text).splitlines() or [""]
-        rows += [(Span(f"  {key}: ", "dim"), Span(head)), *(line(f"    {row}") for row in rest)]
+        head, *rest = _rows(_text(value)) or [""]
+        rows += [
+            (Span(f"  {visible(key)}: ", "dim"), Span(head, "code")),
+            *(line(f"    {row}", "code") for row in rest),
+        ]
     return rows
 
 

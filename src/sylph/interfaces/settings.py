@@ -9,7 +9,7 @@ import msgspec
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from sylph.config.keys import choices_of, faults, is_table, split, type_at
+from sylph.config.keys import Fault, choices_of, faults, is_table, split, table_of, type_at
 from sylph.core.errors import UserError
 
 
@@ -24,7 +24,7 @@ def change(text: str, key: str, value: str) -> str:
     for name in parents:
         table = table.setdefault(name, tomlkit.table(is_super_table=False))
     table[last] = _typed(key, value, kind)
-    return checked(tomlkit.dumps(document))
+    return checked(tomlkit.dumps(document), text)
 
 
 def remove(text: str, key: str) -> str:
@@ -33,18 +33,25 @@ def remove(text: str, key: str) -> str:
     *parents, last = split(key)
     table: Any = document
     for name in parents:
-        table = table.get(name, {})
+        table = table_of(table.get(name)) or {}
     if last not in table:
         raise UserError(f"{key!r} is not set in the file.", kind="config", next=["sylph config"])
     del table[last]
-    return checked(tomlkit.dumps(document))
+    return checked(tomlkit.dumps(document), text)
 
 
-def checked(text: str) -> str:
-    """The same text, if it is a config file that Sylph can use."""
-    for fault in faults(_parsed(text).unwrap()):
-        raise UserError(f"{fault.key}: {fault.message}", kind="config", next=["sylph config schema"])
+def checked(text: str, before: str = "") -> str:
+    """The same text, if there is nothing wrong with it that was not wrong before: so a file is mended step by step."""
+    known = set(wrongs(before))
+    for fault in wrongs(text):
+        if fault not in known:
+            raise UserError(f"{fault.key}: {fault.message}", kind="config", next=["sylph config schema"])
     return text
+
+
+def wrongs(text: str) -> list[Fault]:
+    """All that is wrong with the text. Raises UserError where it is not even TOML."""
+    return list(faults(_parsed(text).unwrap()))
 
 
 def write(file: Path, text: str) -> None:

@@ -6,11 +6,13 @@ from datetime import datetime
 from sylph.core import facts
 from sylph.core.events import Carried, Event, data_of
 from sylph.core.text import count
+from sylph.interfaces.clean import clean
 from sylph.interfaces.narrate import Done, Ended, Narrator, Shown, end_lines
-from sylph.interfaces.render import Line, Span, clean, flat, line
+from sylph.interfaces.render import Line, Span, flat, line
 
-# How much of an output is shown where the whole is not asked for.
+# How much of an output is shown where the whole is not asked for, and of each side of an exchange that is recalled.
 BRIEF = 6
+RECALLED = 12
 
 
 class Transcript:
@@ -47,13 +49,17 @@ def _before(event: Event, narrator: Narrator) -> Iterator[Line]:
     match event.body:
         case facts.TurnStarted(input=input, retry_of=retry_of):
             again = f" (instead of {retry_of})" if retry_of else ""
+            again += " (dry run)" if input in narrator.inputs and narrator.inputs[input].dry_run else ""
             yield line("")
             yield (Span(f"── {event.turn}{again} ", "bold"), Span(when(event.ts), "dim"))
-            yield from quoted(narrator.inputs.get(input, ""))
+            yield from quoted(narrator.said(input))
         case facts.InputDelivered(id=id):
-            yield from quoted(narrator.inputs.get(id, ""))
+            yield from quoted(narrator.said(id))
         case facts.ModelResponded(role="main", text=text) if text.strip():
             yield from (line(row) for row in clean(text).strip().splitlines())
+        case facts.ModelFailed(role="main", partial=partial) if partial.strip():
+            yield from (line(row) for row in clean(partial).strip().splitlines())
+            yield line("[it ended here, unfinished]", "dim")
         case facts.Asked(question=question):
             yield line(f"? {flat(question, 200)}", "bold")
         case facts.Answered(answer=answer, reason=reason, by=by):
@@ -65,6 +71,26 @@ def _before(event: Event, narrator: Narrator) -> Iterator[Line]:
             yield line(f"[{flat(type)}: {flat(why)}]", "warn")
         case _:
             pass
+
+
+def last_words(events: Iterable[Event], exchanges: int = 2) -> list[Line]:
+    """The latest things said in a conversation, by both sides, each cut where it is long."""
+    said: list[list[Line]] = []
+    for event in events:
+        match event.body:
+            case facts.InputReceived(text=text):
+                said.append([])
+                said[-1] += _brief(list(quoted(text)))
+            case facts.ModelResponded(role="main", text=text, calls=0) if text.strip() and said:
+                said[-1] += _brief([line(row) for row in clean(text).strip().splitlines()])
+            case _:
+                pass
+    return [row for exchange in said[-exchanges:] for row in exchange]
+
+
+def _brief(rows: list[Line]) -> list[Line]:
+    more = len(rows) - RECALLED
+    return [*rows[:RECALLED], line(f"… {count(more, 'line')} more", "dim")] if more > 0 else rows
 
 
 def quoted(text: str) -> Iterator[Line]:

@@ -3,19 +3,22 @@
 import pytest
 
 from sylph.core.commands import Answer
-from sylph.core.errors import Conflict, SessionBusy, StoreError, Trouble, UserError
+from sylph.core.errors import PASSING, Conflict, SessionBusy, StoreError, Trouble, UserError
 from sylph.core.facts import Asked, TurnEnded
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import codes
-from sylph.interfaces.cli.asking import answer_of, prompt_of, refusal
+from sylph.interfaces.cli.asking import answer_of, doubtful, prompt_of, refusal
 from sylph.interfaces.cli.keys import goes_on
 from sylph.interfaces.cli.paint import paint
 from sylph.interfaces.cli.picker import narrowed
-from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.cli.replies import Replies
+from sylph.interfaces.cli.sessions import command as session_command
+from sylph.interfaces.cli.table import aligned, fitted
+from sylph.interfaces.cli.tasks import command as task_command
 from sylph.interfaces.cli.tree import drawn
-from sylph.interfaces.cli.words import arrange
-from sylph.interfaces.cli.wrap import Rows, wrapped
-from sylph.interfaces.render import Span
+from sylph.interfaces.cli.words import INNER, arrange
+from sylph.interfaces.cli.wrap import Rows, folded, wrapped
+from sylph.interfaces.render import Span, line
 from sylph.interfaces.settings import change, checked, remove
 
 COMMANDS = {"run", "chat", "session", "task", "config"}
@@ -44,6 +47,16 @@ FREE = Asked(id="q", kind="question", question="?", choices=("red",), free=True)
 )
 def test_commands_and_tasks(words: list[str], arranged: list[str]) -> None:
     assert arrange(words, COMMANDS) == arranged
+
+
+def test_a_command_of_a_group_without_its_group_is_refused() -> None:
+    for words in (["list"], ["show", "last"], ["delete", "k7x8s75tz6fk"], ["export", "k7x8", "-o", "x"], ["replay"]):
+        with pytest.raises(UserError, match="Did you mean"):
+            arrange(words, COMMANDS)
+    for words in (["list", "the", "files"], ["show", "me"], ["delete a.txt"], ["fork", "it"]):
+        assert arrange(words, COMMANDS)[0] == "run"
+    groups = {"session": session_command, "task": task_command}
+    assert all(name in groups[group].commands for group, names in INNER.items() for name in names)
 
 
 @pytest.mark.parametrize("words", [["sesion"], ["sesion", "list"], ["tsak"], ["confg", "--json"]])
@@ -75,11 +88,40 @@ def test_answers(asked: Asked, typed: str, answer: Answer | None) -> None:
 
 def test_what_can_be_answered() -> None:
     assert prompt_of(APPROVAL) == "[y] yes  [a] yes, for this session  [n] no"
-    assert prompt_of(FREE) == "number or your own words"
+    assert prompt_of(FREE) == "a number from 1 to 1, or your own words"
     assert refusal(CHOICE).actor == "nobody"
 
 
+def test_choices_stay_visible_where_there_is_little_room() -> None:
+    assert prompt_of(APPROVAL, 40) == "[y] yes\n[a] yes, for this session\n[n] no"
+
+
+def test_a_number_that_is_no_choice_is_doubted() -> None:
+    assert doubtful(CHOICE, "3")
+    assert doubtful(FREE, "7 ")
+    assert not doubtful(FREE, "1")
+    assert not doubtful(Asked(id="q", kind="question", question="How many?", free=True), "7")
+    assert not doubtful(Asked(id="q", kind="question", question="?", choices=("8", "9")), "8")
+
+
+def test_the_same_once_more_is_meant() -> None:
+    replies = Replies()
+    with pytest.raises(UserError, match="no choice 7"):
+        replies.answer(FREE, "7")
+    assert replies.answer(FREE, "7").answer == "7"
+
+
+def test_a_key_typed_twice_is_no_message() -> None:
+    replies = Replies()
+    assert not replies.is_echo("y")
+    replies.answer(APPROVAL, "y")
+    assert replies.is_echo("y")
+    assert not replies.is_echo("yes, and then the tests")
+
+
 def test_exit_codes() -> None:
+    for kind in PASSING | {"overflow", "refusal", "bad_request"}:
+        assert codes.of_turn(TurnEnded(outcome="failed", trouble=Trouble(kind, "x"))) == 4
     assert codes.of_error(UserError("x")) == 2
     assert codes.of_error(StoreError("x", kind="store_full")) == 7
     assert codes.of_error(Conflict("x")) == codes.of_error(SessionBusy("x")) == 5
@@ -113,6 +155,28 @@ def test_long_words_are_broken() -> None:
 def test_columns_line_up() -> None:
     assert aligned([["a", "漢", "x"], ["bbb", "c", "y"]]) == ["a    漢  x", "bbb  c   y"]
     assert aligned([]) == []
+
+
+def test_columns_that_matter_least_go_first() -> None:
+    rows = [["id", "title", "cost"], ["k7x8", "a thing", "$1.00"]]
+    assert fitted(rows, 80, drop=(2, 1)) == aligned(rows)
+    assert fitted(rows, 16, drop=(2, 1)) == ["id    title", "k7x8  a thing"]
+    assert fitted(rows, 8, drop=(2, 1)) == ["id", "k7x8"]
+
+
+def test_a_line_is_folded_between_words_and_keeps_its_styles() -> None:
+    rows = folded((Span("  sylph: ", "bad"), Span("one two three four")), 16)
+    assert rows[0] == (Span("  sylph: ", "bad"), Span("one"))
+    assert ["".join(span.text for span in row) for row in rows] == ["  sylph: one", "  two three", "  four"]
+    assert folded(line("+ " + "x " * 30, "add"), 16) == [line("+ " + "x " * 30, "add")]
+
+
+def test_a_note_does_not_cut_a_word() -> None:
+    rows = Rows()
+    rows.add("one tw", 80)
+    assert (rows.pause(), rows.open) == ("one\n", "tw")
+    assert (rows.pause(), rows.open) == ("", "tw")
+    assert rows.end("one two", 80) == "two\n"
 
 
 def test_enter_goes_on_in_an_open_block() -> None:
@@ -150,6 +214,14 @@ def test_a_config_file_is_changed_in_place() -> None:
 def test_a_wrong_change_is_refused(key: str, value: str) -> None:
     with pytest.raises(UserError):
         change("", key, value)
+
+
+def test_a_wrong_file_is_mended_step_by_step() -> None:
+    text = "prob = true\n[limits]\nround = 3\nrounds = 0\n"
+    mended = change(remove(remove(text, "limits.round"), "prob"), "limits.rounds", "5")
+    assert checked(mended) == "[limits]\nrounds = 5\n"
+    with pytest.raises(UserError):
+        checked("x = 1\n", "y = 1\n")
 
 
 def test_only_what_is_set_can_be_removed() -> None:

@@ -3,13 +3,13 @@
 import asyncio
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sylph.app import App
 from sylph.core.errors import SylphError
-from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import codes, slash
 from sylph.interfaces.cli.conversation import Chat, Front
@@ -18,9 +18,10 @@ from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.interrupts import heard
 from sylph.interfaces.cli.lines import Lines
 from sylph.interfaces.cli.options import Options, work
-from sylph.interfaces.cli.runner import reminder
+from sylph.interfaces.cli.recap import greeting
+from sylph.interfaces.cli.run import named
 from sylph.interfaces.cli.screen import Screen
-from sylph.interfaces.render import flat, line, trouble_lines
+from sylph.interfaces.render import line, trouble_lines
 
 
 @click.command()
@@ -35,19 +36,20 @@ def command(door: Door, **told: Any) -> int:
 async def converse(app: App, options: Options) -> int:
     """The chat, in the session that the options name or in a new one."""
     if options.session:
-        summary = await app.runtime.find(options.session)
-        return await open_chat(app, options, await app.adapt(summary, model=options.model, mode=options.mode))
+        return await open_chat(app, options, await named(app, options))
     # Chosen now, so that a missing model is told before anything is typed.
     return await open_chat(app, replace(options, model=await app.choose(options.model)))
 
 
 async def open_chat(app: App, options: Options, summary: Summary | None = None) -> int:
     chat = Chat(app, front_for(app, quiet=options.quiet), options)
-    if found := [one for one in await app.runtime.interrupted() if not summary or one.id != summary.id]:
-        chat.front.note([reminder(found)])
-    if summary:
-        chat.front.note([line(f"{summary.id}: {flat(summary.title)} ({count(summary.turns, 'turn')})", "dim")])
-    return await talk(chat, summary)
+    folder = Path(summary.workspace) if summary else (options.cwd or Path()).resolve()
+    if not options.quiet:
+        chat.front.note(await greeting(chat, folder, summary))
+    code = await talk(chat, summary)
+    if chat.now.inputs and not options.quiet:
+        chat.front.note([line(f"{chat.now.id} · sylph resume {chat.now.id}", "dim")])
+    return code
 
 
 async def talk(chat: Chat, summary: Summary | None = None) -> int:
@@ -76,6 +78,8 @@ async def hear(chat: Chat, text: str) -> None:
         await slash.run(chat, text.strip())
     elif chat.asked:
         await chat.answer(chat.asked, text)
+    elif chat.running and chat.replies.is_echo(text):
+        chat.front.note([line("No question is open any more: this was not sent.", "dim")])
     elif text.strip():
         await chat.say(text)
 

@@ -12,14 +12,16 @@ from sylph.app import App
 from sylph.core.commands import Command, Continue, Interrupt, Send
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.facts import Asked, InputReceived
+from sylph.core.facts import Asked, InputCancelled, StateChanged, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.cli import asking
 from sylph.interfaces.cli.follow import beside
+from sylph.interfaces.cli.messages import Messages
 from sylph.interfaces.cli.options import Options
+from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.run import session_for
-from sylph.interfaces.narrate import Act, Narrator
+from sylph.interfaces.narrate import CHAT, Act, Narrator
 from sylph.interfaces.render import Line, flat, line, money, question_lines, trouble_lines
 
 # Two Ctrl-C (or Ctrl-D) within this many seconds leave.
@@ -36,6 +38,7 @@ class Front(Protocol):
 
     def perform(self, act: Act) -> None: ...
     def note(self, lines: list[Line]) -> None: ...
+    def ask(self, asked: Asked, lines: list[Line]) -> None: ...
     def leave(self) -> None: ...
     def lines(self, chat: "Chat") -> AsyncGenerator[str, None]:
         """What the person says, until they leave."""
@@ -49,10 +52,12 @@ class Chat:
         self.app, self.front, self.options = app, front, options
         self.now = Summary()
         self.terminated = False
-        self._narrator = Narrator()
+        self._narrator = Narrator(CHAT)
         self._watching = AsyncExitStack()
         self._quiet = asyncio.Event()
         self._warned = 0.0
+        self._messages = Messages()
+        self.replies = Replies()
 
     async def __aenter__(self) -> "Chat":
         return self
@@ -73,7 +78,8 @@ class Chat:
         if not self.now.id:
             await self.enter(await session_for(self.app, self.options))
         self._quiet.clear()
-        await self.send(Send(text=text, **how))
+        with self._messages.own(text):
+            await self.send(Send(text=text, dry_run=self.options.dry_run, **how))
 
     async def send(self, command: Command) -> None:
         if not self.now.id:
@@ -93,7 +99,8 @@ class Chat:
     async def enter(self, summary: Summary) -> None:
         """Leaves the session of before for this one; a turn that was interrupted in it goes on."""
         await self._watching.aclose()
-        self.now, self._narrator = summary, Narrator()
+        self.now, self._narrator = summary, Narrator(CHAT)
+        self._narrator.begin(summary)
         self._quiet.set()
         await self._watching.enter_async_context(beside(self._watch(summary.id, summary.seq)))
         if summary.open_turn or summary.queue:
@@ -141,10 +148,7 @@ class Chat:
         return self._warned - before < TWICE
 
     async def answer(self, asked: Asked, text: str) -> None:
-        answer = asking.answer_of(asked, text)
-        if answer is None:
-            raise UserError("That does not answer the open question.", next=[asking.prompt_of(asked)])
-        await self.send(answer)
+        await self.send(self.replies.answer(asked, text))
 
     async def _watch(self, session: str, after: int) -> None:
         async for event in self.app.runtime.watch(session, after=after):
@@ -152,6 +156,7 @@ class Chat:
                 SUMMARY.step(self.now, event)
             for act in self._narrator.see(event):
                 self.front.perform(act)
+            self.front.note(self._messages.see(event))
             await self._react(event)
 
     async def _react(self, event: Event) -> None:
@@ -159,23 +164,31 @@ class Chat:
             case Asked() as asked if not self.front.person:
                 await self.send(asking.refusal(asked))
             case Asked() as asked:
-                self.front.note(question_lines(asked, self._narrator.calls.get(asked.call)))
-            case InputReceived(delivery="steer" | "follow" as how):
-                when = "between two steps" if how == "steer" else "when the turn is done"
-                self.front.note([line(f"queued: it is heard {when} (/queue)", "dim")])
+                self.front.ask(asked, question_lines(asked, self._narrator.calls.get(asked.call)))
             case SessionFailed(trouble=trouble):
                 self.front.note(list(trouble_lines(trouble)))
                 self._quiet.set()
+            case TurnEnded() | StateChanged() | InputCancelled() if not self.running:
+                self._quiet.set()
             case _:
                 pass
-        if not self.running:
-            self._quiet.set()
+
+    @property
+    def model(self) -> str:
+        return self.now.model or self.options.model
+
+    @property
+    def mode(self) -> str:
+        return self.now.mode if self.now.id else self.options.mode or self.app.config.settings.mode
+
+    @property
+    def prompt(self) -> str:
+        """What stands before the line to write on. Nobody should forget that a dry run is one."""
+        return "dry run> " if self.options.dry_run else "> "
 
     @property
     def place(self) -> str:
         """Where we are, in a few words."""
         now = self.now
-        model = now.model or self.options.model
-        mode = now.mode if now.id else self.options.mode or self.app.config.settings.mode
         share = f"{now.context_tokens * 100 // now.window} %" if now.window and now.context_tokens else ""
-        return " · ".join(filter(None, [flat(model, 40), mode, share, money(now.cost or None)]))
+        return " · ".join(filter(None, [flat(self.model, 40), self.mode, share, money(now.cost or None)]))

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import os
+import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +14,7 @@ import msgspec
 
 from sylph.config import Config, load, locate
 from sylph.core.errors import UserError
+from sylph.interfaces.cli.table import fitted
 
 if TYPE_CHECKING:
     from sylph.app import App
@@ -35,14 +37,28 @@ class Door:
 
     def run(self, work: Callable[["App"], Awaitable[T]]) -> T:
         """Runs `work` with the built program, and closes it afterwards."""
-        logging.basicConfig(level=self.config.settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
-        return asyncio.run(self._built(work))
+        return _run(self.config, work)
 
-    async def _built(self, work: Callable[["App"], Awaitable[T]]) -> T:
-        from sylph.app import build
+    def look(self, work: Callable[["App"], Awaitable[T]]) -> T:
+        """The same for what only looks at the log: a wrong configuration does not stand in its way."""
+        try:
+            config = self.config
+        except UserError as error:
+            sys.stderr.write(f"sylph: {error} (not used here)\n")
+            config = self.place
+        return _run(config, work)
 
-        async with build(self.config) as app:
-            return await work(app)
+
+def _run(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
+    logging.basicConfig(level=config.settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    return asyncio.run(_built(config, work))
+
+
+async def _built(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
+    from sylph.app import build
+
+    async with build(config) as app:
+        return await work(app)
 
 
 def put_json(value: object) -> int:
@@ -54,6 +70,12 @@ def put_json(value: object) -> int:
 def put(text: str) -> None:
     """Text for stdout."""
     sys.stdout.write(text + "\n")
+
+
+def put_table(rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
+    """A table on stdout. In a terminal that is too narrow the columns `drop` are left out, in that order."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    put("\n".join(fitted(rows, room, drop)))
 
 
 def write_new(path: Path, rows: list[bytes]) -> None:

@@ -14,16 +14,16 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
+from sylph.core.facts import Asked
 from sylph.interfaces.cli import asking
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.keys import Completions, bindings
 from sylph.interfaces.cli.paint import painted
 from sylph.interfaces.cli.screen import FRAMES
-from sylph.interfaces.cli.wrap import Rows
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Piece, Said, Shown, end_lines
+from sylph.interfaces.cli.wrap import Rows, folded
+from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Said, Shown, end_lines
 from sylph.interfaces.render import Line, Span, line
 
-PROMPT = "> "
 STYLE = Style.from_dict({"hint": "fg:ansibrightblack"})
 # Printing above the prompt takes the prompt away and draws it again, so pieces are gathered for a moment.
 GATHER = 0.03
@@ -55,7 +55,7 @@ class Editor:
                 if self._leaving or chat.may_leave():
                     break
                 continue
-            self.note([(Span(PROMPT, "bold"), Span(text.rstrip()))])
+            self._echo(chat.prompt, text.rstrip())
             yield text.rstrip()
         self._flush()
 
@@ -68,24 +68,38 @@ class Editor:
         match act:
             case Piece(text=text):
                 self._print(self._rows.add(text, _columns()))
+                self._busy = "writing"
+            case Lost():
+                self._rows.stream.lose()
             case Said(text=text):
                 self._print(self._rows.end(text, _columns()))
                 self._busy = ""
             case Began(title=title) | Busy(label=title):
                 self._busy = title
             case Done(title=title, mark=mark, more=more):
-                self.note([(Span(f"▸ {title}  "), *mark), *more])
+                self.note([(Span(f"▸ {title}  ", "code"), *mark), *more])
                 self._busy = ""
             case Shown(lines=lines):
                 self.note(list(lines))
             case Ended(sums=sums):
+                self._print(self._rows.cut())
+                self._rows.stream.forget()
                 self.note([*end_lines(act), line(sums, "dim")])
                 self._busy = ""
         self._redraw()
 
     def note(self, lines: list[Line]) -> None:
-        self._print(self._rows.cut())
-        self._print(painted(lines, colour=self._colour))
+        """Lines above the prompt. A word that is just being written is not cut by them."""
+        rows = [row for each in lines for row in folded(each, _columns())]
+        if rows:
+            self._print(self._rows.pause() + painted(rows, colour=self._colour))
+
+    def ask(self, asked: Asked, lines: list[Line]) -> None:  # noqa: ARG002 - the prompt shows what can be answered
+        self.note(lines)
+
+    def _echo(self, prompt: str, text: str) -> None:
+        first, *rest = text.split("\n")
+        self.note([(Span(prompt, "bold"), Span(first)), *(line(f"{' ' * len(prompt)}{row}") for row in rest)])
 
     def _open(self, chat: Chat) -> PromptSession[str]:
         output = Vt100_Output.from_pty(sys.stdout)
@@ -99,12 +113,16 @@ class Editor:
             key_bindings=bindings(chat),
             multiline=True,
             prompt_continuation="  ",
-            rprompt=lambda: [("class:hint", chat.place)],
+            rprompt=lambda: self._beside(chat),
             reserve_space_for_menu=4,
             style=STYLE,
             erase_when_done=True,
             output=output,
         )
+
+    def _beside(self, chat: Chat) -> StyleAndTextTuples:
+        """Where we are, at the right of the prompt: only while nothing else stands above it on that row."""
+        return [("class:hint", "" if chat.running or self._rows.open else chat.place)]
 
     def _slashed(self) -> bool:
         return self._session is not None and self._session.default_buffer.text.startswith("/")
@@ -115,17 +133,19 @@ class Editor:
         if self._rows.open:
             parts.append(("", f"{self._rows.open}\n"))
         if chat.asked:
-            parts.append(("bold", f"{asking.prompt_of(chat.asked)}\n"))
+            parts.append(("bold", f"{asking.prompt_of(chat.asked, _columns())}\n"))
         elif chat.running:
             frame = FRAMES[int(time.monotonic() * 5) % len(FRAMES)]
             parts.append(("class:hint", f"{frame} {self._busy or chat.now.state}"[: _columns() - 1] + "\n"))
-        return [*parts, ("bold", PROMPT)]
+        return [*parts, ("bold", chat.prompt)]
 
     def _print(self, text: str) -> None:
         if not text:
             return
         self._printed += text
-        if self._printing is None:
+        if not (self._session and self._session.app.is_running):
+            self._flush()
+        elif self._printing is None:
             self._printing = asyncio.get_running_loop().call_later(GATHER, self._flush)
 
     def _flush(self) -> None:

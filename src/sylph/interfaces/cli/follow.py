@@ -1,4 +1,4 @@
-"""Following one turn to its end: shown as it happens, its questions answered by the person or by nobody."""
+"""Following turns to their end: shown as it happens, its questions answered by the person or by nobody."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
@@ -9,9 +9,10 @@ from msgspec import Struct
 from sylph.core.commands import Answer
 from sylph.core.errors import NotFound, StoreError
 from sylph.core.events import Event
-from sylph.core.facts import Answered, Asked, TurnEnded, TurnStarted
+from sylph.core.facts import Answered, Asked, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.runtime import Runtime
+from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.cli.asking import refusal
 
 Asker = Callable[[Asked], Awaitable[Answer]]
@@ -55,37 +56,49 @@ class Questions:
             await self._runtime.send(self._session, answer)
 
 
-class Turn(Struct):
-    """What is known of the followed turn: begun by `input`, or already called `id`."""
+class Course(Struct):
+    """The turns that are followed: how each ended, what nobody could answer, and where the session stands."""
 
-    input: str = ""
-    id: str = ""
-    ended: TurnEnded | None = None
+    now: Summary
+    ended: list[TurnEnded] = []
+    kinds: dict[str, str] = {}
     refused: int = 0
+    unanswered: int = 0
 
     def see(self, event: Event) -> None:
+        if event.seq:
+            SUMMARY.step(self.now, event)
         match event.body:
-            case TurnStarted(input=input) if input == self.input and not self.id:
-                self.id = event.turn
-            case TurnEnded() as body if event.turn == self.id:
-                self.ended = body
-            case Answered(by="nobody"):
-                self.refused += 1
+            case TurnEnded() as body:
+                self.ended.append(body)
+            case Asked(id=id, kind=kind):
+                self.kinds[id] = kind
+            case Answered(id=id, by="nobody"):
+                approval = self.kinds.get(id) == "approval"
+                self.refused += approval
+                self.unanswered += not approval
             case SessionFailed(trouble=trouble):
                 raise StoreError(trouble.message, kind=trouble.kind, details=trouble.details, next=trouble.next)
             case _:
                 pass
 
+    @property
+    def settled(self) -> bool:
+        """Whether a turn has ended and none waits behind it."""
+        return bool(self.ended) and not self.now.open_turn and not self.now.queue
 
-async def follow(events: AsyncGenerator[Event], turn: Turn, *watchers: Callable[[Event], None]) -> TurnEnded:
-    """Hands every event to the watchers until the turn has ended."""
+
+async def follow(
+    events: AsyncGenerator[Event], course: Course, over: Callable[[], bool], *watchers: Callable[[Event], None]
+) -> None:
+    """Hands every event to the watchers until a turn has ended and it is `over`."""
     async with aclosing(events):
         async for event in events:
-            turn.see(event)
+            course.see(event)
             for watcher in watchers:
                 watcher(event)
-            if turn.ended:
-                return turn.ended
+            if isinstance(event.body, TurnEnded) and over():
+                return
     raise StoreError("The session's events stopped before the turn had ended.")
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 
 from sylph.core.errors import UserError
-from sylph.interfaces.render import size
 
 MOST = 1_000_000
 PATIENCE = 1.0
@@ -40,7 +39,7 @@ def read_stdin() -> str:
             return decode(b"".join(pieces))
         pieces.append(piece)
     raise UserError(
-        f"There is more than {size(MOST)} on stdin.",
+        f"There is more on stdin than a task can hold: {MOST // 1_000_000} MB of text at the most.",
         next=["Put it into a file and name that file in the task: Sylph reads what it needs of it."],
     )
 

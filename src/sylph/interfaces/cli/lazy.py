@@ -7,6 +7,7 @@ import click
 
 from sylph.core.errors import UserError
 from sylph.core.similar import guess
+from sylph.interfaces.cli.options import records
 
 
 class Entry(NamedTuple):
@@ -20,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "chat": Entry("chat", "Talk with Sylph in the terminal."),
     "start": Entry("start", "What `sylph` alone does.", hidden=True),
     "resume": Entry("resume", "Go on with a session: finish its interrupted turn, or open the chat."),
+    "retry": Entry("retry", "Run the last turn of a session again."),
     "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
@@ -48,6 +50,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items() if not entry.hidden])
+        with formatter.section("Options of a task"):
+            formatter.write_dl(records())
 
 
 class Group(click.Group):

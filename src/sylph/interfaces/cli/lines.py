@@ -7,13 +7,14 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
+from sylph.core.facts import Asked
+from sylph.interfaces.cli.asking import prompt_of
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.narrate import Act, Ended
 from sylph.interfaces.render import Line, line
 
-PROMPT = "> "
 END = None
 
 
@@ -23,6 +24,7 @@ class Lines:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self.person = sys.stdin.isatty() and sys.stderr.isatty()
+        self._prompt = "> "
         self._typed: asyncio.Queue[str | None] = asyncio.Queue()
 
     def perform(self, act: Act) -> None:
@@ -32,12 +34,18 @@ class Lines:
             self._invite()
 
     def note(self, lines: list[Line]) -> None:
+        if lines:
+            self._screen.note(lines, always=True)
+
+    def ask(self, asked: Asked, lines: list[Line]) -> None:
         self._screen.note(lines, always=True)
+        self._screen.ask(f"  {prompt_of(asked)}: ")
 
     def leave(self) -> None:
         self._typed.put_nowait(END)
 
     async def lines(self, chat: Chat) -> AsyncGenerator[str, None]:
+        self._prompt = chat.prompt
         with suppress(asyncio.CancelledError):
             async with beside(self._screen.spin()), beside(self._read()):
                 while (text := await self._next(chat)) is not None:
@@ -48,11 +56,13 @@ class Lines:
     async def _next(self, chat: Chat) -> str | None:
         if not chat.running:
             self._invite()
-        return await self._typed.get()
+        text = await self._typed.get()
+        self._screen.heard()
+        return text
 
     def _invite(self) -> None:
         if self.person:
-            self._screen.ask(PROMPT)
+            self._screen.ask(self._prompt)
 
     async def _read(self) -> None:
         """Everything on stdin as lines. Never in a thread: one that waits for input could not be ended."""

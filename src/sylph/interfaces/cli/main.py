@@ -1,6 +1,7 @@
 """The command line: which words are a command and which are a task, and how every error is shown."""
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -16,6 +17,7 @@ from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.lazy import COMMANDS, LazyGroup
 from sylph.interfaces.cli.paint import painted
 from sylph.interfaces.cli.words import arrange
+from sylph.interfaces.cli.wrap import folded
 from sylph.interfaces.render import trouble_lines
 
 COMPLETE = "_SYLPH_COMPLETE"
@@ -42,6 +44,9 @@ def main(argv: Sequence[str]) -> int:  # noqa: PLR0911 - one flat table of how a
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stdout.write(f"{error.format_message()}\n")
+        return 0
     except click.ClickException as error:
         return fail(_usage(error), argv)
     except SylphError as error:
@@ -70,8 +75,10 @@ def fail(error: SylphError, argv: Sequence[str]) -> int:
     if "--json" in argv:
         sys.stdout.write(msgspec.json.encode({"error": error.trouble}).decode() + "\n")
     else:
-        colour = sys.stderr.isatty() and Door().place.terminal.colour
-        sys.stderr.write(painted(trouble_lines(error.trouble), colour=colour))
+        tty = sys.stderr.isatty()
+        lines = list(trouble_lines(error.trouble))
+        rows = [row for each in lines for row in folded(each, shutil.get_terminal_size().columns)] if tty else lines
+        sys.stderr.write(painted(rows, colour=tty and Door().place.terminal.colour))
     return codes.of_error(error)
 
 

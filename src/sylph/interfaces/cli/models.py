@@ -8,10 +8,9 @@ import click
 from sylph.app import App
 from sylph.core.errors import NoModel
 from sylph.core.provider import ModelInfo
-from sylph.interfaces.cli.door import Door, put, put_json
+from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.reach import Reached, reach
-from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import flat, money
 
 
@@ -32,11 +31,10 @@ def command(door: Door, filter: str, *, as_json: bool) -> int:
     if not rows and not filter:
         raise NoModel("There is no model to think with.", next=["sylph doctor", "sylph tour"])
     table = [[f"{'*' if name == best else ' '} {flat(name, 60)}", *_known(info)] for name, info in rows]
-    put(
-        "\n".join(aligned([["  MODEL", "WINDOW", "IN", "OUT"], *table]))
-        if table
-        else f"No model has {filter!r} in its name."
-    )
+    if not table:
+        put(f"No model has {filter!r} in its name.")
+        return 0
+    put_table([["  MODEL", "WINDOW", "IN", "OUT"], *table], drop=(2, 3, 1))
     return 0
 
 

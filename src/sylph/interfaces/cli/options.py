@@ -48,3 +48,10 @@ def work(*without: str) -> Callable[[Decorated], Decorated]:
         return command
 
     return decorate
+
+
+def records() -> list[tuple[str, str]]:
+    """The options of a task with their help."""
+    command = work()(click.Command("run", params=[]))
+    context = click.Context(command)
+    return [record for option in reversed(command.params) if (record := option.get_help_record(context))]

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from sylph.interfaces.render import Line, Style, clean
+from sylph.interfaces.clean import clean
+from sylph.interfaces.render import Line, Style
 
 CODES: dict[Style, str] = {
     "plain": "",
@@ -11,6 +12,7 @@ CODES: dict[Style, str] = {
     "ok": "32",
     "bad": "31",
     "warn": "33",
+    "code": "",
     "add": "32",
     "del": "31",
 }

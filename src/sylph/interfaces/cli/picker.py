@@ -1,30 +1,49 @@
 """Which session? Named by the user, or picked from a list where there is a terminal to show one."""
 
+import shutil
+
 import click
 
 from sylph.core.clock import SystemClock
-from sylph.core.errors import UserError
+from sylph.core.errors import NotFound, UserError
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.keyboard import END, Keyboard
-from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.cli.pending import is_interrupted
+from sylph.interfaces.cli.table import fitted
 from sylph.interfaces.render import ago, flat
 
 SHOWN = 15
 
 
+async def begun(runtime: Runtime, *, deleted: bool = False) -> list[Summary]:
+    """Sessions in which something was said, the latest first. One that failed before that is of no use to anybody."""
+    return [summary for summary in await runtime.sessions(deleted=deleted) if summary.inputs]
+
+
+async def find(runtime: Runtime, name: str, *, deleted: bool = False) -> Summary:
+    """One session by its id, the beginning of its id, or `last`."""
+    if name != "last":
+        return await runtime.find(name)
+    if found := await begun(runtime, deleted=deleted):
+        return found[0]
+    if deleted:
+        raise NotFound("The trash is empty.", next=["sylph session list"])
+    raise NotFound("There is no session yet.", next=['sylph "a task"', "sylph chat"])
+
+
 async def session_named(runtime: Runtime, name: str, usage: str, *, deleted: bool = False) -> Summary:
     """The session called `name`. Without a name the person picks one; without a person that is an error."""
     if name:
-        return await runtime.find(name)
+        return await find(runtime, name, deleted=deleted)
     keyboard = Keyboard.find()
     if keyboard is None:
         raise UserError(
             "Which session? An id (or the start of one) is missing.",
             next=[f"{usage} last", f"{usage} ID", "sylph session list"],
         )
-    return await pick(await runtime.sessions(deleted=deleted), keyboard)
+    return await pick(await begun(runtime, deleted=deleted), keyboard)
 
 
 async def pick(found: list[Summary], keyboard: Keyboard) -> Summary:
@@ -33,19 +52,23 @@ async def pick(found: list[Summary], keyboard: Keyboard) -> Summary:
         raise UserError("There is no session yet.", next=['sylph "a task"', "sylph chat"])
     kept = found
     while True:
-        click.echo("\n".join(rows(kept[:SHOWN])), err=True)
+        click.echo("\n".join(rows(kept[:SHOWN], shutil.get_terminal_size().columns)), err=True)
         click.echo("number, text to filter, or Enter to leave: ", err=True, nl=False)
         text = (await keyboard.line()).strip()
         if text in ("", END):
             raise KeyboardInterrupt
-        if text.isdigit() and 1 <= int(text) <= len(kept[:SHOWN]):
+        if text.isdecimal() and 1 <= int(text) <= len(kept[:SHOWN]):
             return kept[int(text) - 1]
         kept = narrowed(found, text) or found
 
 
-def rows(found: list[Summary]) -> list[str]:
+def rows(found: list[Summary], room: int) -> list[str]:
     now = SystemClock().now()
-    return aligned([[str(at), one.id, flat(one.title, 50), ago(one.updated, now)] for at, one in enumerate(found, 1)])
+    table = [
+        [str(at), one.id, "interrupted" if is_interrupted(one) else "", flat(one.title, 50), ago(one.updated, now)]
+        for at, one in enumerate(found, 1)
+    ]
+    return [row[:room] for row in fitted(table, room, drop=(4,))]
 
 
 def narrowed(found: list[Summary], text: str) -> list[Summary]:
@@ -56,6 +79,6 @@ def narrowed(found: list[Summary], text: str) -> list[Summary]:
 
 def session_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids that a shell can complete."""
-    found = (ctx.find_object(Door) or Door()).run(lambda app: app.runtime.sessions())
+    found = (ctx.find_object(Door) or Door()).look(lambda app: app.runtime.sessions())
     names = ["last", *(summary.id for summary in found)]
     return [name for name in names if name.startswith(incomplete)]

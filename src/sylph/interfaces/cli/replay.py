@@ -21,9 +21,10 @@ from sylph.providers.dialects import dialects
 
 @click.command()
 @click.argument("session", shell_complete=session_names)
+@click.option("--any-head", is_flag=True, help="Let prompts begin with another system text and other tools than then.")
 @json_option
 @click.pass_obj
-def command(door: Door, session: str, *, as_json: bool) -> int:
+def command(door: Door, session: str, *, any_head: bool, as_json: bool) -> int:
     """Run SESSION again from its log: every prompt and every event must come out as they were, byte for byte.
 
     SESSION is an id, the start of one, `last`, or a file that `sylph session export` wrote. Answers of the model,
@@ -40,7 +41,7 @@ def command(door: Door, session: str, *, as_json: bool) -> int:
     async def work(app: App) -> Replayed:
         runtime = app.runtime
         recording = file or replay.from_log(runtime.log, (await runtime.find(session)).id)
-        return await replay.replay(recording, runtime.parts, dialects)
+        return await replay.replay(recording, runtime.parts, dialects, any_head=any_head)
 
     began = time.monotonic()
     done = door.run(work)
@@ -65,6 +66,8 @@ def _lines(done: Replayed, seconds: float) -> list[str]:
     compared = f"{count(done.matched, 'event')} and {count(done.prompts, 'prompt')}"
     if done.divergence:
         return [f"{done.session}: {compared} came out as they were, then:", *divergence_lines(done.divergence)]
+    if done.other_heads:
+        return [f"{done.session}: {compared} came out as they were, but for the head of {done.other_heads} prompts."]
     return [f"{done.session}: {compared} came out as they were, byte for byte ({seconds:.1f} s)."]
 
 

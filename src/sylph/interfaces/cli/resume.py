@@ -6,42 +6,64 @@ from typing import Any
 import click
 
 from sylph.app import App
-from sylph.core.commands import Continue
+from sylph.core.commands import Continue, Drop
 from sylph.core.errors import UserError
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.chat import open_chat
-from sylph.interfaces.cli.door import Door
+from sylph.interfaces.cli.door import Door, put
+from sylph.interfaces.cli.keyboard import Keyboard
 from sylph.interfaces.cli.options import Options, work
-from sylph.interfaces.cli.picker import session_named, session_names
+from sylph.interfaces.cli.pending import listed, several, task_of
+from sylph.interfaces.cli.picker import begun, find, pick, session_names
+from sylph.interfaces.cli.run import adapted
 from sylph.interfaces.cli.runner import Runner
+from sylph.interfaces.render import flat
 
 
 @click.command()
 @click.argument("which", metavar="[SESSION]", required=False, default="", shell_complete=session_names)
+@click.option("--drop", is_flag=True, help="End the interrupted turn instead; nothing of it is run.")
 @work("session", "cwd", "dry_run")
 @click.pass_obj
-def command(door: Door, which: str, **told: Any) -> int:
-    """Go on with SESSION (an id, the start of one, or `last`).
+def command(door: Door, which: str, *, drop: bool, **told: Any) -> int:
+    """Go on with SESSION (an id, the start of one, or `last`); without one, with the turn that was interrupted.
 
     A turn that was interrupted goes on to its end and its answer is printed. Without one, the chat opens.
     """
     options = Options(session=which, **told)
-    return door.run(lambda app: perform(app, options))
+    return door.run(lambda app: give_up(app, options) if drop else perform(app, options))
 
 
 async def perform(app: App, options: Options) -> int:
-    summary = await session_named(app.runtime, options.session or await _only(app), "sylph resume")
+    summary = await chosen(app, options)
     if not summary.open_turn and not summary.queue:
         return await _chat(app, summary, options)
-    summary = await app.adapt(summary, model=options.model, mode=options.mode)
+    summary = await adapted(app, summary, options)
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
-    return await runner.turn(summary, Continue(), resume=True)
+    return await runner.turn(summary, Continue())
 
 
-async def _only(app: App) -> str:
-    """The one session that waits to be finished, where a person can see which one that is."""
-    found = await app.runtime.interrupted() if sys.stdin.isatty() else []
-    return found[0].id if len(found) == 1 else ""
+async def give_up(app: App, options: Options) -> int:
+    summary = await chosen(app, options)
+    task = flat(await task_of(app.runtime, summary))
+    await app.runtime.send(summary.id, Drop())
+    put(f"{summary.id}: dropped, {task!r} is not gone on with.")
+    return 0
+
+
+async def chosen(app: App, options: Options) -> Summary:
+    """The session that is named; else the one that was interrupted, or the one that the person picks."""
+    if options.session:
+        return await find(app.runtime, options.session)
+    found = await app.runtime.interrupted()
+    if len(found) == 1:
+        return found[0]
+    keyboard = None if options.as_json else Keyboard.find()
+    if keyboard:
+        return await pick(found or await begun(app.runtime), keyboard)
+    if found:
+        raise UserError(several(found), next=await listed(app.runtime, found[:10]))
+    raise UserError("No turn was interrupted.", next=['sylph -s last "the next task"', "sylph session list"])
 
 
 async def _chat(app: App, summary: Summary, options: Options) -> int:
@@ -50,4 +72,4 @@ async def _chat(app: App, summary: Summary, options: Options) -> int:
             f"Session {summary.id} has no interrupted turn to go on with.",
             next=[f'sylph -s {summary.id} "the next task"', "sylph session list"],
         )
-    return await open_chat(app, options, await app.adapt(summary, model=options.model, mode=options.mode))
+    return await open_chat(app, options, await adapted(app, summary, options))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from sylph.app import App
 from sylph.core.commands import Send
@@ -13,6 +14,8 @@ from sylph.engine.summary import Summary
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.intake import task_of
 from sylph.interfaces.cli.options import Options, work
+from sylph.interfaces.cli.pending import reminder
+from sylph.interfaces.cli.picker import find
 from sylph.interfaces.cli.runner import Runner
 
 
@@ -35,21 +38,35 @@ def command(door: Door, task: tuple[str, ...], **told: Any) -> int:
 async def perform(app: App, options: Options, text: str) -> int:
     """Sends the task and follows its turn to the end; the exit code tells how it went."""
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
-    await runner.remind()
-    return await runner.turn(await session_for(app, options), Send(text=text, dry_run=options.dry_run))
+    summary = await session_for(app, options)
+    runner.note(*await reminder(app.runtime, Path(summary.workspace), but=summary.id))
+    return await runner.turn(summary, Send(text=text, dry_run=options.dry_run))
 
 
 async def session_for(app: App, options: Options) -> Summary:
-    """The session that the options name, changed as they say; else a new one."""
+    """The session that the options name, changed as they say; else a new one. What is new in it is not seen yet."""
     if options.session:
-        summary = await app.runtime.find(options.session)
-        return await app.adapt(summary, model=options.model, mode=options.mode)
+        return await named(app, options)
     new = NewSession(
         workspace=(options.cwd or Path()).resolve(),
         model=await app.choose(options.model),
         mode=options.mode or app.config.settings.mode,
     )
     # What a session is at its first fact is known without reading it.
-    return Summary(
-        id=await app.runtime.create(new), seq=1, workspace=str(new.workspace), model=new.model, mode=new.mode
-    )
+    return Summary(id=await app.runtime.create(new), workspace=str(new.workspace), model=new.model, mode=new.mode)
+
+
+async def named(app: App, options: Options) -> Summary:
+    summary = await find(app.runtime, options.session)
+    if options.cwd and options.cwd.resolve() != Path(summary.workspace):
+        raise UserError(
+            f"Session {summary.id} works in {summary.workspace}, and stays there.",
+            next=["leave out -C", "leave out -s to begin another session there"],
+        )
+    return await adapted(app, summary, options)
+
+
+async def adapted(app: App, summary: Summary, options: Options) -> Summary:
+    """The session as the options want it, seen from before they changed it: so the change is shown."""
+    changed = await app.adapt(summary, model=options.model, mode=options.mode)
+    return replace(changed, seq=summary.seq)

@@ -1,4 +1,4 @@
-"""One turn on one terminal: sent, shown, asked about, stopped, summed up."""
+"""Turns on one terminal: sent, shown, asked about, stopped, summed up."""
 
 import asyncio
 import signal
@@ -8,22 +8,24 @@ from contextlib import suppress
 from sylph.app import App
 from sylph.core.commands import Answer, Command, Interrupt
 from sylph.core.errors import UserError
+from sylph.core.events import Event
 from sylph.core.facts import Asked, TurnEnded
 from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import asking, codes
-from sylph.interfaces.cli.follow import Questions, Turn, beside, follow
+from sylph.interfaces.cli.follow import Course, Questions, beside, follow
 from sylph.interfaces.cli.interrupts import interrupts
 from sylph.interfaces.cli.keyboard import Keyboard
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.cli.views import JsonView, ScreenView
-from sylph.interfaces.render import Line, Span, line
+from sylph.interfaces.render import Line, line
 
 
 class Runner:
     def __init__(self, app: App, *, quiet: bool = False, as_json: bool = False) -> None:
         self._runtime = app.runtime
         terminal = app.config.terminal
+        self._usual = app.config.settings.mode
         self._screen = Screen(
             sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet or as_json, dumb=terminal.dumb
         )
@@ -31,32 +33,41 @@ class Runner:
         self._keyboard = Keyboard.find()
         self._signal = 0
 
-    async def remind(self) -> None:
-        """Names the turns that were interrupted, with the commands that finish them."""
-        if found := await self._runtime.interrupted():
-            self._screen.note([reminder(found)])
+    def note(self, *lines: Line) -> None:
+        self._screen.note(lines)
 
-    async def turn(self, summary: Summary, command: Command, *, resume: bool = False) -> int:
-        """Sends `command` and follows the turn that it begins or goes on with; returns the exit code."""
+    async def turn(self, summary: Summary, command: Command) -> int:
+        """Sends `command` and follows the session until nothing waits in it any more; returns the exit code."""
         stop = asyncio.Event()
-        with interrupts(lambda number: self._caught(number, stop)):
-            input = await self._runtime.send(summary.id, command)
-            turn = Turn(id=summary.open_turn, input=next(iter(summary.queue), "")) if resume else Turn(input=input)
-            async with beside(self._screen.spin()), beside(self._stop(summary.id, stop)):
-                ended = await self._follow(summary, turn)
-        self._sum_up(summary, turn)
-        if self._signal and ended.outcome == "cancelled":
-            return 128 + self._signal
-        return codes.REFUSED.number if turn.refused and ended.outcome == "finished" else codes.of_turn(ended)
-
-    async def _follow(self, summary: Summary, turn: Turn) -> TurnEnded:
-        questions = Questions(self._runtime, summary.id, self._ask)
-        events = self._runtime.watch(summary.id, after=summary.seq)
+        course = Course(summary)
+        self._view.begin(summary)
         try:
-            return await follow(events, turn, self._view.show, questions.see)
+            with interrupts(lambda number: self._caught(number, stop)):
+                await self._runtime.send(summary.id, command)
+                async with beside(self._screen.spin()), beside(self._stop(summary.id, stop)):
+                    await self._follow(course)
+        finally:
+            self._screen.rest()
+        if self._signal and course.ended[-1].outcome == "cancelled":
+            return 128 + self._signal
+        refused = codes.REFUSED.number if course.refused or course.unanswered else 0
+        return next((code for ended in course.ended if (code := codes.of_turn(ended))), refused)
+
+    async def _follow(self, course: Course) -> None:
+        questions = Questions(self._runtime, course.now.id, self._ask)
+        events = self._runtime.watch(course.now.id, after=course.now.seq)
+        try:
+            await follow(
+                events,
+                course,
+                lambda: bool(self._signal) or course.settled,
+                self._view.show,
+                questions.see,
+                lambda event: self._sum_up(event, course),
+            )
         except OSError:
-            await self._interrupt(summary.id, "the output cannot be written")
-            await self._runtime.settled(summary.id)
+            await self._interrupt(course.now.id, "the output cannot be written")
+            await self._runtime.settled(course.now.id)
             raise
         finally:
             questions.drop()
@@ -64,8 +75,7 @@ class Runner:
     async def _ask(self, asked: Asked) -> Answer:
         if self._keyboard is None:
             return asking.refusal(asked)
-        called = self._view.called(asked) if isinstance(self._view, ScreenView) else None
-        return await asking.ask(asked, called, self._keyboard, self._screen)
+        return await asking.ask(asked, self._view.called(asked), self._keyboard, self._screen)
 
     def _caught(self, number: int, stop: asyncio.Event) -> None:
         self._signal = number
@@ -80,17 +90,24 @@ class Runner:
         with suppress(UserError):
             await self._runtime.send(session, Interrupt(reason=reason))
 
-    def _sum_up(self, summary: Summary, turn: Turn) -> None:
-        if turn.refused:
-            asked = count(turn.refused, "question")
-            said = f"{asked} answered with no: {asking.NOBODY}. `--mode` sets what needs no question."
+    def _sum_up(self, event: Event, course: Course) -> None:
+        """The footer of a turn."""
+        if not isinstance(event.body, TurnEnded):
+            return
+        for said in unheard(course):
             self._screen.note([line(said, "warn")])
         sums = self._view.sums if isinstance(self._view, ScreenView) else ""
-        self._screen.note([line(f"{summary.id} · {sums}", "dim")])
+        mode = f"mode {course.now.mode}" if course.now.mode != self._usual else ""
+        self._screen.note([line(" · ".join(filter(None, [course.now.id, sums, mode])), "dim")])
 
 
-def reminder(found: list[Summary]) -> Line:
-    """One line that names interrupted turns and how to finish them."""
-    commands = " · ".join(f"sylph resume {summary.id}" for summary in found[:3])
-    more = f" and {len(found) - 3} more (sylph status)" if len(found) > 3 else ""
-    return (Span(f"{count(len(found), 'interrupted turn')}: ", "warn"), Span(commands + more))
+def unheard(course: Course) -> list[str]:
+    """What nobody was there to answer, and how to do without."""
+    said: list[str] = []
+    if course.refused:
+        asked = count(course.refused, "approval")
+        said.append(f"{asked} answered with no: {asking.NOBODY}. `--mode` sets what needs no question.")
+    if course.unanswered:
+        asked = count(course.unanswered, "question")
+        said.append(f"{asked} of the model not answered: {asking.NOBODY}. Say more in the task, or run it in one.")
+    return said

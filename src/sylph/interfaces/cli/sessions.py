@@ -17,17 +17,18 @@ from sylph.core.text import count
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import resume
-from sylph.interfaces.cli.door import Door, put, put_json, write_new
+from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.picker import session_named, session_names
-from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.cli.pending import is_interrupted
+from sylph.interfaces.cli.picker import begun, find, session_named, session_names
 from sylph.interfaces.cli.tree import drawn
 from sylph.interfaces.render import ago, flat, money, spent
 from sylph.interfaces.transcript import event_rows, transcript
 
 PAGE = 1000
+LIST_DELETED = ("sylph session list --deleted",)
 one = click.argument("session", required=False, default="", shell_complete=session_names)
 
 
@@ -46,13 +47,14 @@ command.add_command(resume.command, "resume")
 @click.pass_obj
 def list_(door: Door, *, deleted: bool, limit: int, as_json: bool) -> int:
     """List sessions, the latest first."""
-    found = door.run(lambda app: app.runtime.sessions(deleted=deleted))
+    found = door.look(lambda app: begun(app.runtime, deleted=deleted))
     if as_json:
         return put_json([facts_of(summary) for summary in found[:limit]])
     if not found:
         put("No sessions yet." if not deleted else "The trash is empty.")
         return 0
-    put("\n".join(aligned([["ID", "TITLE", "STATE", "TURNS", "COST", "MODEL", "CHANGED"], *map(row, found[:limit])])))
+    head = ["ID", "TITLE", "STATE", "TURNS", "COST", "MODEL", "CHANGED"]
+    put_table([head, *map(row, found[:limit])], drop=(4, 5, 3, 6, 2))
     if len(found) > limit:
         put(f"… and {len(found) - limit} more (--limit)")
     return 0
@@ -75,7 +77,7 @@ def show(door: Door, session: str, *, events: bool, full: bool, as_json: bool) -
         elif as_json:
             put_json(facts_of(summary))
         elif events:
-            put("\n".join(aligned([["SEQ", "TIME", "TURN", "TYPE", "ACTOR", "DATA"], *event_rows(read)])))
+            put_table([["SEQ", "TIME", "TURN", "TYPE", "ACTOR", "DATA"], *event_rows(read)], drop=(5, 4, 1))
         else:
             wholes = await whole_outputs(app.runtime, summary.id, read) if full else None
             put("\n".join(heading(summary)))
@@ -83,7 +85,7 @@ def show(door: Door, session: str, *, events: bool, full: bool, as_json: bool) -
             put(painted(transcript(read, wholes), colour=colour).rstrip("\n"))
         return 0
 
-    return door.run(work)
+    return door.look(work)
 
 
 @command.command()
@@ -94,7 +96,7 @@ def rename(door: Door, session: str, title: tuple[str, ...]) -> int:
     """Give a session another title."""
 
     async def work(app: App) -> int:
-        summary = await app.runtime.find(session)
+        summary = await find(app.runtime, session)
         await app.runtime.send(summary.id, Rename(title=flat(" ".join(title), 200)))
         put(f"{summary.id}  {flat(' '.join(title), 200)}")
         return 0
@@ -129,10 +131,12 @@ def delete(door: Door, session: str, *, forever: bool, yes: bool) -> int:
 @one
 @click.pass_obj
 def restore(door: Door, session: str) -> int:
-    """Bring a session back from the trash."""
+    """Bring a session back from the trash; `last` is the one that was deleted last."""
 
     async def work(app: App) -> int:
         summary = await session_named(app.runtime, session, "sylph session restore", deleted=True)
+        if not summary.deleted:
+            raise UserError(f"{summary.id} is not in the trash.", kind="wrong_state", next=LIST_DELETED)
         await app.runtime.send(summary.id, Restore())
         put(f"{summary.id} is back.")
         return 0
@@ -165,14 +169,14 @@ def tree(door: Door, session: str, *, as_json: bool) -> int:
     async def work(app: App) -> int:
         found = await app.runtime.sessions()
         if session:
-            root = (await app.runtime.find(session)).root
+            root = (await find(app.runtime, session)).root
             found = [each for each in found if each.root == root]
         if as_json:
             return put_json([{key: value for key, value in facts_of(each).items() if key in TREE} for each in found])
         put("\n".join(drawn(found)) or "No sessions yet.")
         return 0
 
-    return door.run(work)
+    return door.look(work)
 
 
 @command.command()
@@ -193,7 +197,7 @@ def export(door: Door, session: str, output: Path | None) -> int:
         put(f"{output}: {count(summary.seq, 'event')}")
         return 0
 
-    return door.run(work)
+    return door.look(work)
 
 
 @command.command("import")
@@ -225,7 +229,7 @@ def facts_of(summary: Summary) -> dict[str, Any]:
 
 
 def row(summary: Summary) -> list[str]:
-    state = "interrupted" if summary.open_turn and not summary.pid else summary.state
+    state = "interrupted" if is_interrupted(summary) else summary.state
     changed = ago(summary.updated, SystemClock().now())
     return [
         summary.id,

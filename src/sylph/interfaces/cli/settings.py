@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,9 @@ import msgspec
 from sylph.config import Config, Settings
 from sylph.config.keys import effective, shown, type_at
 from sylph.core.errors import UserError
-from sylph.interfaces.cli.door import Door, put, put_json
+from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
-from sylph.interfaces.cli.table import aligned
 
 EMPTY = "# Sylph's configuration; `sylph config schema` and the handbook name every key.\n"
 key_argument = click.argument("key")
@@ -34,7 +34,7 @@ def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
     if as_json:
         return put_json({key: _told(config, key, value) for key, value in values.items()})
     rows = [[key, shown(key, value) or "-", _origin(config, key)] for key, value in values.items()]
-    put("\n".join(aligned([["KEY", "VALUE", "FROM"], *rows])))
+    put_table([["KEY", "VALUE", "FROM"], *rows], drop=(2,))
     return 0
 
 
@@ -111,12 +111,14 @@ def schema() -> int:
 
 
 def _rewrite(door: Door, change: Callable[[str], str], done: str) -> int:
-    from sylph.interfaces.settings import write
+    from sylph.interfaces.settings import write, wrongs
 
     file = door.place.file
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    write(file, change(text))
+    text = change(file.read_text(encoding="utf-8") if file.exists() else "")
+    write(file, text)
     put(f"{file}: {done}.")
+    for fault in wrongs(text):
+        sys.stderr.write(f"sylph: still wrong: {fault.key}: {fault.message}\n")
     return 0
 
 
@@ -136,8 +138,19 @@ def _edited(text: str, editor: str) -> str:
     if code:
         raise UserError(f"The editor ended with {code}; nothing was changed.", kind="failed")
     try:
-        kept = checked(draft.read_text(encoding="utf-8"))
+        kept = checked(draft.read_text(encoding="utf-8"), _readable(text))
     except UserError as error:
         raise UserError(str(error), kind="config", next=[f"your text is in {draft}", "sylph config edit"]) from error
     draft.unlink()
     return kept
+
+
+def _readable(text: str) -> str:
+    """The text, or nothing where it is not even TOML: then all of what comes back must be right."""
+    from sylph.interfaces.settings import wrongs
+
+    try:
+        wrongs(text)
+    except UserError:
+        return ""
+    return text

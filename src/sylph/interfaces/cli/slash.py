@@ -12,8 +12,10 @@ from sylph.core.facts import Mode
 from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.cli import picker
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.door import write_new
+from sylph.interfaces.cli.recap import recap
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import ago, flat, line, plan_lines, spent
 
@@ -63,21 +65,21 @@ async def new(chat: Chat, _: str) -> None:
 
 async def sessions(chat: Chat, _: str) -> None:
     now = SystemClock().now()
-    found = (await chat.app.runtime.sessions())[:20]
+    found = (await picker.begun(chat.app.runtime))[:20]
     rows = [[f"  {one.id}", flat(one.title, 50), one.state, ago(one.updated, now)] for one in found]
     say(chat, *(aligned(rows) or ["There is no session yet."]))
 
 
 async def resume(chat: Chat, argument: str) -> None:
     must_rest(chat)
-    summary = await chat.app.runtime.find(argument or "last")
+    summary = await picker.find(chat.app.runtime, argument or "last")
+    chat.front.note(await recap(chat.app, summary))
     await chat.enter(summary)
-    say(chat, f"{summary.id}: {flat(summary.title)} ({count(summary.turns, 'turn')})")
 
 
 async def model(chat: Chat, argument: str) -> None:
     if not argument:
-        say(chat, f"model: {chat.now.model or chat.options.model}")
+        say(chat, f"model: {chat.model}")
         return
     chosen = await chat.app.choose(argument)
     chat.prefer(model=chosen)
@@ -88,7 +90,7 @@ async def model(chat: Chat, argument: str) -> None:
 async def mode(chat: Chat, argument: str) -> None:
     known: dict[str, Mode] = {each: each for each in get_args(Mode)}
     if not argument:
-        say(chat, f"mode: {chat.now.mode if chat.now.id else chat.options.mode}   ({', '.join(known)})")
+        say(chat, f"mode: {chat.mode}   ({', '.join(known)})")
         return
     if argument not in known:
         raise UserError(f"There is no mode {argument!r}.{guess(argument, known)}", next=[f"/mode {' | '.join(known)}"])
@@ -132,7 +134,7 @@ async def retry(chat: Chat, argument: str) -> None:
 
 async def fork(chat: Chat, argument: str) -> None:
     must_rest(chat)
-    if argument and not argument.isdigit():
+    if argument and not argument.isdecimal():
         raise UserError("A fork begins after an event's number.", next=["/fork", "/fork 42"])
     summary = begun(chat)
     made = await chat.app.runtime.fork(summary.id, at=int(argument) if argument else None)

@@ -13,6 +13,7 @@ from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.cli.pending import is_interrupted, task_of
 from sylph.interfaces.cli.reach import Reached, reach
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import flat, size, spent
@@ -55,8 +56,8 @@ async def look(app: App) -> dict[str, Any]:
         "data": str(app.config.data),
         "bytes": sum(path.stat().st_size for path in store.parent.glob(f"{store.name}*")),
         "sessions": len(found),
-        "running": [_turn(one) for one in found if one.open_turn and one.pid],
-        "interrupted": [_turn(one) for one in found if one.open_turn and not one.pid],
+        "running": [await _turn(app, one) for one in found if one.open_turn and one.pid],
+        "interrupted": [await _turn(app, one) for one in found if is_interrupted(one)],
         "questions": [
             {"session": one.id, "id": asked.id, "question": asked.question}
             for one in found
@@ -80,8 +81,10 @@ def _service(one: Reached) -> dict[str, Any]:
     return {"name": one.name, "url": one.url, "reachable": not trouble, "models": len(one.models), "trouble": trouble}
 
 
-def _turn(one: Summary) -> dict[str, Any]:
-    return {"session": one.id, "turn": one.open_turn, "title": one.title, "state": one.state, "pid": one.pid}
+async def _turn(app: App, one: Summary) -> dict[str, Any]:
+    task = await task_of(app.runtime, one)
+    known = {"session": one.id, "turn": one.open_turn, "title": one.title, "state": one.state, "pid": one.pid}
+    return {**known, "task": task}
 
 
 def _total(found: list[Summary]) -> int | None:
@@ -98,8 +101,8 @@ def shown(facts: dict[str, Any]) -> list[str]:
         ["data", f"{facts['data']}  {size(facts['bytes'])}"],
         ["sessions", f"{facts['sessions']:,} with {count(facts['turns'], 'turn')}"],
         ["used", spent(facts["usage"], facts["cost"]) or "nothing yet"],
-        *(["running", f"{one['session']}  {flat(one['title'], 40)}  {one['state']}"] for one in facts["running"]),
-        *(["interrupted", f"sylph resume {one['session']}  {flat(one['title'], 40)}"] for one in facts["interrupted"]),
+        *(["running", f"{one['session']}  {flat(one['task'], 40)}  {one['state']}"] for one in facts["running"]),
+        *(["interrupted", f"sylph resume {one['session']}  {flat(one['task'], 40)}"] for one in facts["interrupted"]),
         *(["question", f"{one['session']}  {flat(one['question'])}"] for one in facts["questions"]),
     ]
     return aligned(rows)

@@ -1,4 +1,4 @@
-"""Columns that line up, also with wide characters; no more than that."""
+"""Columns that line up, also with wide characters; where there is no room for all, those that matter least go."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -13,6 +13,18 @@ def aligned(rows: Sequence[Sequence[str]], *, gap: str = "  ") -> list[str]:
         gap.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def fitted(rows: Sequence[Sequence[str]], room: int, drop: Sequence[int]) -> list[str]:
+    """The same in `room` columns: left out are, as far as need be, the columns `drop`, in that order."""
+    kept = list(range(len(rows[0]))) if rows else []
+    table = aligned(rows)
+    for column in drop:
+        if max(map(width, table), default=0) <= room:
+            break
+        kept.remove(column)
+        table = aligned([[row[at] for at in kept] for row in rows])
+    return table
 
 
 def width(text: str) -> int:

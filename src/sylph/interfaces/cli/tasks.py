@@ -12,13 +12,12 @@ from sylph.core.events import Event, line_of
 from sylph.core.facts import InputReceived
 from sylph.core.similar import guess
 from sylph.engine.tasks import Task
-from sylph.interfaces.cli.door import Door, put, put_json
+from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.picker import session_named
+from sylph.interfaces.cli.picker import find, session_named
 from sylph.interfaces.cli.sessions import all_events, whole_outputs
-from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import ago, flat, money, spent, took
 from sylph.interfaces.transcript import Transcript, transcript
 
@@ -40,14 +39,17 @@ def list_(door: Door, session: str, limit: int, *, as_json: bool) -> int:
     """List tasks, the latest first."""
 
     async def work(app: App) -> list[Task]:
-        return await app.runtime.tasks((await app.runtime.find(session)).id if session else "")
+        return await app.runtime.tasks((await find(app.runtime, session)).id if session else "")
 
-    found = door.run(work)[:limit]
+    found = door.look(work)[:limit]
     if as_json:
         return put_json(found)
     now = SystemClock().now()
     rows = [[t.id, flat(t.text, 50), t.outcome, took(t.ms), money(t.cost) or "-", ago(t.started, now)] for t in found]
-    put("\n".join(aligned([["ID", "TASK", "OUTCOME", "TIME", "COST", "STARTED"], *rows])) if rows else "No tasks yet.")
+    if not rows:
+        put("No tasks yet.")
+        return 0
+    put_table([["ID", "TASK", "OUTCOME", "TIME", "COST", "STARTED"], *rows], drop=(4, 3, 5, 2))
     return 0
 
 
@@ -70,7 +72,7 @@ def show(door: Door, task: str, *, full: bool, as_json: bool) -> int:
         put(f"{found.id}  {spent(found.usage, found.cost)}")
         return 0
 
-    return door.run(work)
+    return door.look(work)
 
 
 @command.command()
@@ -93,7 +95,7 @@ def replay(door: Door, task: str, speed: float, *, as_json: bool) -> int:
             sys.stdout.flush()
         return 0
 
-    return door.run(work)
+    return door.look(work)
 
 
 async def task_named(app: App, name: str, usage: str) -> Task:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from sylph.core.facts import Asked
 from sylph.core.text import count
 from sylph.engine.runtime import NewSession
 from sylph.engine.summary import Summary
+from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.runner import Runner
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.cli.views import ScreenView
-from sylph.interfaces.render import line
+from sylph.interfaces.render import line, question_lines
 from sylph.providers import tour as script
 
 FIX = "The test of greet.py fails. Find out why and repair it."
@@ -51,6 +53,21 @@ def run(config: Config) -> int:
 
 async def _tour(config: Config) -> int:
     folder = Path(tempfile.mkdtemp(prefix="sylph-tour-"))
+    try:
+        await _steps(config, folder)
+    except TourFailed as error:
+        # What it left there may tell why.
+        raise TourFailed(
+            str(error), details={**error.trouble.details, "folder": folder}, next=error.trouble.next
+        ) from error
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+async def _steps(config: Config, folder: Path) -> None:
     (folder / "greet.py").write_text(script.BROKEN)
     (folder / "test_greet.py").write_text(script.TEST)
     async with build(config) as app:
@@ -61,15 +78,15 @@ async def _tour(config: Config) -> int:
         session = await _kill(guide, folder)
         await _resume(app, guide, folder, session)
         await _prove(guide, session)
-    return 0
 
 
 async def _task(app: App, guide: "Guide", folder: Path) -> None:
     guide.title("1. A task, with an approval")
-    guide.tell(f"The task: {FIX!r}. In mode `ask` reading is free, and Sylph asks before it changes or runs anything.")
+    guide.tell(f"The task: {FIX!r} In mode `ask` reading is free, and Sylph asks before it changes or runs anything.")
     new = NewSession(workspace=folder, model=f"{script.NAME}/fix", mode="ask", title="tour: repair a program")
     session = await app.runtime.create(new)
-    await guide.turn(Summary(id=session, seq=1), Send(text=FIX))
+    if await guide.turn(Summary(id=session), Send(text=FIX)) == codes.INTERRUPTED.number:
+        raise KeyboardInterrupt
     if not guide.refused and "!" not in (folder / "greet.py").read_text():
         raise TourFailed("The edit was approved, and greet.py is as it was.", next=["Run `sylph doctor`."])
     facts = await app.runtime.read(session)
@@ -122,10 +139,12 @@ async def _prove(guide: "Guide", session: str) -> None:
     guide.title("4. Proof")
     guide.tell("Each fact carries a hash over itself and the one before. `sylph verify` walks the whole chain:")
     await _show(guide, "verify", session)
-    guide.tell("Both sessions are kept: sylph session list")
+    guide.tell("Both sessions are kept (sylph session list); the folder is removed.")
     guide.title("Now with a real model")
-    guide.tell("Set OPENAI_API_KEY (and OPENAI_BASE_URL for another service), or start Ollama, llama.cpp, vLLM")
-    guide.tell('or LM Studio. Then: sylph "explain this project", or just sylph for the chat.')
+    guide.tell(
+        "Set OPENAI_API_KEY (and OPENAI_BASE_URL for another service), or start Ollama, llama.cpp, vLLM or LM Studio. "
+        'Then: sylph "explain this project", or just sylph for the chat.'
+    )
 
 
 async def _show(guide: "Guide", *words: str) -> None:
@@ -163,6 +182,6 @@ class Guide(Runner):
             answer = await super()._ask(asked)
             self.refused = self.refused or answer.answer == "no"
             return answer
-        self.tell(f"Sylph asks: {asked.question}\n{asked.detail}")
+        self._screen.note(question_lines(asked, self._view.called(asked)))
         self.tell("There is no terminal to answer on, so the tour says yes. (A real run would take that as a no.)")
         return Answer(id=asked.id, answer="yes", actor="tour")

@@ -11,7 +11,7 @@ from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.picker import session_names
+from sylph.interfaces.cli.picker import find, session_names
 from sylph.interfaces.render import trouble_lines
 
 
@@ -23,9 +23,9 @@ def command(door: Door, session: str, *, as_json: bool) -> int:
     """Check that no event of SESSION (or of any session) was changed, removed or added."""
 
     async def work(app: App) -> list[Verified]:
-        return await app.runtime.verify((await app.runtime.find(session)).id if session else "")
+        return await app.runtime.verify((await find(app.runtime, session)).id if session else "")
 
-    found = door.run(work)
+    found = door.look(work)
     broken = [one for one in found if not one.ok]
     if as_json:
         put_json(

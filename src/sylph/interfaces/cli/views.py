@@ -4,8 +4,9 @@ from typing import TextIO
 
 from sylph.core.events import Event, line_of
 from sylph.core.facts import Asked, ToolCalled
+from sylph.engine.summary import Summary
 from sylph.interfaces.cli.screen import Screen
-from sylph.interfaces.narrate import Ended, Narrator
+from sylph.interfaces.narrate import TASK, Ended, Narrator
 
 
 class JsonView:
@@ -14,24 +15,33 @@ class JsonView:
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
+    def begin(self, summary: Summary) -> None:
+        """Programs are told what happens, not what was."""
+
     def show(self, event: Event) -> None:
         self._out.write(line_of(event).decode() + "\n")
         self._out.flush()
 
+    def called(self, asked: Asked) -> ToolCalled | None:  # noqa: ARG002 - as for a person
+        return None
+
 
 class ScreenView:
-    """A turn told on the terminal. `sums` is what it cost, once it has ended."""
+    """Turns told on the terminal, each with what it cost."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._narrator = Narrator()
+        self._narrator = Narrator(TASK)
         self.sums = ""
+
+    def begin(self, summary: Summary) -> None:
+        self._narrator.begin(summary)
 
     def show(self, event: Event) -> None:
         for act in self._narrator.see(event):
+            self._screen.perform(act)
             if isinstance(act, Ended):
                 self.sums = act.sums
-            self._screen.perform(act)
 
     def called(self, asked: Asked) -> ToolCalled | None:
         """The call that a question is about."""

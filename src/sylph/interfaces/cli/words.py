@@ -3,11 +3,17 @@
 from collections.abc import Sequence, Set
 
 from sylph.core.errors import UserError
+from sylph.core.ids import ALPHABET
 from sylph.core.similar import nearest
 
 # Options that take the next word as their value.
 VALUED = frozenset({"-m", "--model", "--mode", "-C", "--cwd", "-s", "--session"})
 ABOUT = frozenset({"-h", "--help", "--version"})
+# What a group's own commands are called: said without the group, they are probably meant.
+INNER = {
+    "session": ("list", "show", "rename", "delete", "restore", "fork", "tree", "export", "import"),
+    "task": ("replay",),
+}
 # How much a lone word must look like a command to be taken for a mistyped one.
 ALIKE = 0.75
 
@@ -23,6 +29,7 @@ def arrange(argv: Sequence[str], commands: Set[str]) -> list[str]:
         return [rest[0], *rest[1:], *options] if options else list(rest)
     if rest[0] == "--":
         return ["run", *options, *rest]
+    _refuse_inner(rest)
     _refuse_typo(rest, commands)
     return ["run", *argv]
 
@@ -35,12 +42,31 @@ def _leading(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(argv[:at]), list(argv[at:])
 
 
+def _refuse_inner(rest: Sequence[str]) -> None:
+    """`show last` is `session show last`; `show me the way` is a task."""
+    words = [word for word in rest if not word.startswith("-")]
+    group = next((group for group, names in INNER.items() if words[0] in names), "")
+    if group and (len(words) == 1 or _names_session(words[1])):
+        raise _unknown(words[0], f"{group} {words[0]}", rest)
+
+
+def _names_session(word: str) -> bool:
+    """Whether it is `last` or looks like (the start of) an id, not like a word."""
+    looks = set(word) <= set(ALPHABET) and len(word) >= 4 and any(char.isdecimal() for char in word)
+    return word == "last" or looks or (len(word) == 12 and set(word) <= set(ALPHABET))
+
+
 def _refuse_typo(rest: Sequence[str], commands: Set[str]) -> None:
     word = rest[0]
     words = [other for other in rest if not other.startswith("-")]
     meant = nearest(word, commands, cutoff=ALIKE)
     if meant and len(words) <= 2 and " " not in word:
-        raise UserError(
-            f"There is no command {word!r}. Did you mean {meant!r}?",
-            next=[" ".join(["sylph", meant, *rest[1:]]), f'sylph run "{" ".join(words)}"  if that is the task'],
-        )
+        raise _unknown(word, meant, rest)
+
+
+def _unknown(word: str, meant: str, rest: Sequence[str]) -> UserError:
+    task = " ".join(other for other in rest if not other.startswith("-"))
+    return UserError(
+        f"There is no command {word!r}. Did you mean {meant!r}?",
+        next=[" ".join(["sylph", meant, *rest[1:]]), f'sylph run "{task}"  if that is the task'],
+    )

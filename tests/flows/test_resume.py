@@ -1,0 +1,114 @@
+"""What is left when a process dies or a turn fails, and how to go on."""
+
+import asyncio
+from pathlib import Path
+
+from tests.flows.program import Model, Sylph, finished
+from tests.model_server import ModelServer, call, fail, say
+
+SLOW = say("never all of it", delay=3.0)
+
+
+async def killed(sylph: Sylph, server: ModelServer, *words: str) -> None:
+    """Starts a task and kills Sylph in the middle of it."""
+    seen = len(server.requests)
+    process = await sylph.start(*words)
+    await server.until(lambda: len(server.requests) > seen)
+    process.kill()
+    await finished(process)
+
+
+async def test_the_only_interrupted_turn_needs_no_name(sylph: Sylph, model: Model) -> None:
+    server = await model([SLOW, say("Hello."), say("Here is the answer.")])
+    await killed(sylph, server, "a long task")
+    await sylph.run("say hello")
+    assert (await sylph.run("resume")).out == "Here is the answer.\n"
+
+
+async def test_several_interrupted_turns_are_listed_with_their_tasks(sylph: Sylph, model: Model) -> None:
+    server = await model([SLOW, SLOW])
+    await killed(sylph, server, "the first task")
+    await killed(sylph, server, "the second task")
+    done = await sylph.run("resume")
+    assert done.code == 2
+    found = (await sylph.run("status", "--json")).json["interrupted"]
+    assert {one["task"] for one in found} == {"the first task", "the second task"}
+    assert all(f"sylph resume {one['session']}   {one['task']}" in done.err for one in found)
+    assert "resume last" not in done.err
+
+
+async def test_without_an_interrupted_turn_resume_says_so(sylph: Sylph, model: Model) -> None:
+    await model([say("Hello.")])
+    await sylph.run("say hello")
+    done = await sylph.run("resume")
+    assert done.code == 2
+    assert "No turn was interrupted." in done.err
+    assert "resume last" not in done.err
+
+
+async def test_an_interrupted_turn_can_be_dropped(sylph: Sylph, model: Model) -> None:
+    server = await model([SLOW, say("Hello.")])
+    await killed(sylph, server, "a long task")
+    done = await sylph.run("resume", "--drop")
+    assert (done.code, len(server.requests)) == (0, 1)
+    assert "'a long task'" in done.out
+    assert (await sylph.run("task", "list", "--json")).json[0]["outcome"] == "cancelled"
+    assert "interrupted" not in (await sylph.run("say hello")).err
+
+
+async def test_only_what_was_interrupted_here_is_named(sylph: Sylph, model: Model) -> None:
+    server = await model([SLOW, say("Hello.")])
+    (sylph.workspace / "sub").mkdir()
+    await killed(sylph, server, "-C", "sub", "a long task")
+    assert "interrupted" not in (await sylph.run("say hello")).err
+
+
+async def test_a_queued_follow_up_is_done_too(sylph: Sylph, model: Model) -> None:
+    server = await model([SLOW, say("The first."), say("The second.")])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("one\r")
+    await server.until(lambda: bool(server.requests))
+    chat.type("/follow two\r")
+    await chat.see("queued: it is heard")
+    chat.process.kill()
+    await chat.end()
+    done = await sylph.run("resume")
+    assert (done.code, done.out) == (0, "The first.\nThe second.\n")
+    assert (await sylph.run("status", "--json")).json["interrupted"] == []
+
+
+async def test_a_resumed_call_is_shown_by_its_name(sylph: Sylph, model: Model) -> None:
+    await model([call("shell", command="touch begun; sleep 1"), say("Done.")])
+    process = await sylph.start("--mode", "trust", "x")
+    await until_exists(sylph.workspace, "begun")
+    process.kill()
+    await finished(process)
+    done = await sylph.run("resume")
+    assert "▸ shell  touch begun; sleep 1  ✓" in done.err
+
+
+async def test_a_failed_turn_can_be_tried_again(sylph: Sylph, model: Model) -> None:
+    server = await model([fail(400, "bad day"), say("Better now.")])
+    failed = await sylph.run("say something")
+    (session,) = (await sylph.run("session", "list", "--json")).json
+    assert failed.code == 4
+    assert f"→ sylph retry {session['id']}" in failed.err
+    again = await sylph.run("retry", session["id"])
+    assert (again.code, again.out) == (0, "Better now.\n")
+    assert server.requests[1].users[0].endswith("say something")
+
+
+async def test_half_an_answer_is_kept_and_shown(sylph: Sylph, model: Model) -> None:
+    await model([say("It is because of the weather, as far as one can tell.", drop=True, at="stream")])
+    done = await sylph.run("why?")
+    assert done.code == 4
+    shown = (await sylph.run("session", "show", "last")).out
+    assert "It is because" in shown
+    assert "[it ended here, unfinished]" in shown
+
+
+async def until_exists(folder: Path, name: str) -> None:
+    async with asyncio.timeout(10):
+        while not (folder / name).exists():  # noqa: ASYNC110 - a file of another process: nobody tells us
+            await asyncio.sleep(0.02)
