@@ -204,8 +204,8 @@ class CompactionFailed(Fact, frozen=True, kw_only=True):
 class ModelRequested(Fact, frozen=True, kw_only=True):
     """A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it.
 
-    `head` are hashes of what never changes in it, the system text and the tools; `window` is what the model was taken
-    to hold at that time, 0 where nobody knew.
+    `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages;
+    `window` is what the model was taken to hold at that time, 0 where nobody knew.
     """
 
     wire: ClassVar[str] = "model.requested"
@@ -216,6 +216,7 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     bytes: int = 0
     digest: str = ""
     head: str = ""
+    tail: str = ""
     window: int = 0
 
 

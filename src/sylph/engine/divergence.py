@@ -3,6 +3,7 @@
 import msgspec
 
 from sylph.core.events import Carried
+from sylph.core.facts import ModelRequested
 from sylph.engine.seal import Record, event_of
 
 AROUND = 40
@@ -67,9 +68,19 @@ def _what(expected: Record | None, produced: Record | None) -> str:
     return f"{expected.type} is not the same."
 
 
+def other_head(expected: Record, produced: Record) -> bool:
+    """Whether a request differs from the recorded one in nothing but what every prompt begins with."""
+    if not _head(expected, produced):
+        return False
+    then, now = (msgspec.json.decode(record.data, type=ModelRequested) for record in (expected, produced))
+    alike = msgspec.structs.replace(now, head=then.head, digest=then.digest, bytes=then.bytes)
+    same = produced._replace(data=expected.data, hash=expected.hash)
+    return alike == then and bool(then.tail) and same == expected
+
+
 def _head(expected: Record, produced: Record) -> str:
     """Which of the parts that every prompt begins with are not what they were."""
-    if expected.type != "model.requested":
+    if not expected.type == produced.type == ModelRequested.wire:
         return ""
     then, now = (msgspec.json.decode(record.data).get("head", "").split("-") for record in (expected, produced))
     return " and ".join(f"the {name}" for name, a, b in zip(HEAD, then, now, strict=False) if a != b)

@@ -235,6 +235,7 @@ def _requested(call: Call, body: bytes, info: ModelInfo) -> facts.ModelRequested
         bytes=len(body),
         digest=prompt_digest(body),
         head=call.head,
+        tail=hashlib.blake2b(msgspec.json.encode(call.request.messages), digest_size=12).hexdigest(),
         window=info.window or 0,
     )
 

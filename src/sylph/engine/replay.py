@@ -51,6 +51,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     matched: int
     prompts: int
+    other_heads: int = 0
     divergence: Divergence | None = None
 
 
@@ -69,8 +70,11 @@ def from_lines(lines: Iterable[bytes]) -> Recording:
     return Recording(records, {name: data for _, name, data in blobs})
 
 
-async def replay(recording: Recording, parts: Parts, dialects: Dialects) -> Replayed:
-    """Runs `recording` again on a store that is thrown away. Nothing outside of it is touched."""
+async def replay(recording: Recording, parts: Parts, dialects: Dialects, *, any_head: bool = False) -> Replayed:
+    """Runs `recording` again on a store that is thrown away. Nothing outside of it is touched.
+
+    With `any_head` prompts may begin with another system text and other tools than then; their messages may not differ.
+    """
     if gone := [record.seq for record in recording.records if erased(record)]:
         raise UserError(
             f"Session {recording.session} cannot be replayed: something in its fact {gone[0]} was erased.",
@@ -79,25 +83,26 @@ async def replay(recording: Recording, parts: Parts, dialects: Dialects) -> Repl
             next=["`sylph verify` proves that nothing else was changed."],
         )
     with tempfile.TemporaryDirectory(prefix="sylph-replay-") as folder:
-        player = _Player(recording, parts, dialects, Path(folder))
+        tape = Tape(recording.records, recording.blobs, any_head=any_head)
+        player = _Player(tape, parts, dialects, Path(folder))
         try:
             await player.play()
         finally:
             await player.bury()
-    tape = player.tape
     return Replayed(
         session=recording.session,
         events=len(tape.events),
         matched=tape.at,
         prompts=sum(isinstance(event.body, facts.ModelRequested) for event in tape.events[: tape.at]),
+        other_heads=tape.other_heads,
         divergence=tape.divergence,
     )
 
 
 class _Player:
-    def __init__(self, recording: Recording, parts: Parts, dialects: Dialects, folder: Path) -> None:
-        self.tape = Tape(recording.records, recording.blobs)
-        self._session, self._path = recording.session, folder / "replay.db"
+    def __init__(self, tape: Tape, parts: Parts, dialects: Dialects, folder: Path) -> None:
+        self.tape = tape
+        self._session, self._path = tape.records[0].session, folder / "replay.db"
         self._clock = ServedClock(self.tape)
         self._parts = self._served(parts, dialects)
         self._runtime: Runtime | None = None
