@@ -99,6 +99,15 @@ async def test_a_failed_turn_can_be_tried_again(sylph: Sylph, model: Model) -> N
     assert server.requests[1].users[0].endswith("say something")
 
 
+async def test_a_dry_run_stays_one_when_it_is_tried_again(sylph: Sylph, model: Model) -> None:
+    writing = call("write", path="a.txt", content="x")
+    await model([writing, say("Would."), writing, say("Would again.")])
+    await sylph.run("--dry-run", "--mode", "trust", "write it")
+    done = await sylph.run("retry")
+    assert (done.out, (sylph.workspace / "a.txt").exists()) == ("Would again.\n", False)
+    assert "dry run: nothing was changed" in done.err
+
+
 async def test_half_an_answer_is_kept_and_shown(sylph: Sylph, model: Model) -> None:
     await model([say("It is because of the weather, as far as one can tell.", drop=True, at="stream")])
     done = await sylph.run("why?")

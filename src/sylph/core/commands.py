@@ -43,10 +43,14 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
-    """Run a turn again from its message; without a turn, the last one. The log keeps the old one."""
+    """Run a turn again from its message; without a turn, the last one. The log keeps the old one.
+
+    What was a dry run stays one.
+    """
 
     turn: str = ""
     text: str = ""
+    dry_run: bool = False
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True):

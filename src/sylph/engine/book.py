@@ -126,9 +126,10 @@ class Book:
         found = self._shelf.log.find(self.id, facts.TurnStarted)
         return next(((seq, fact.input) for seq, of, fact in found if of == turn), (0, ""))
 
-    def input_text(self, id: str) -> str:
+    def message(self, id: str) -> facts.InputReceived:
+        """A message by its id; an empty one where it cannot be read."""
         found = self._shelf.log.find(self.id, facts.InputReceived, f'"id":"{id}"')
-        return next((fact.text for _, _, fact in found if fact.id == id), "")
+        return next((fact for _, _, fact in found if fact.id == id), facts.InputReceived(id=id, text=""))
 
     async def erase(self, secret: str, why: str) -> int:
         """Overwrites a secret. What is in memory still knows it: this book is not to be used any more."""

@@ -147,9 +147,10 @@ class Session:
             if not began:
                 raise NotFound(f"There is no turn {again!r} to retry.", next=["`sylph session show` lists the turns."])
             id = input_id(self.floor.summary.inputs + 1)
-            text = command.text or self.floor.input_text(first)
+            old = self.floor.message(first)
+            said = facts.InputReceived(id=id, text=command.text or old.text, dry_run=command.dry_run or old.dry_run)
             self._retries[id] = again
-            await self._begin(facts.HistoryRewound(to=began, why="retry"), facts.InputReceived(id=id, text=text))
+            await self._begin(facts.HistoryRewound(to=began, why="retry"), said)
         return id
 
     async def _withdraw(self, id: str) -> None:

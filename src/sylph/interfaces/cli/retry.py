@@ -15,7 +15,7 @@ from sylph.interfaces.cli.runner import Runner
 
 @click.command()
 @click.argument("which", metavar="[SESSION]", required=False, default="last", shell_complete=session_names)
-@work("session", "cwd", "dry_run")
+@work("session", "cwd")
 @click.pass_obj
 def command(door: Door, which: str, **told: Any) -> int:
     """Run the last turn of SESSION (or of the last one) again. The log keeps the old one; the model forgets it."""
@@ -25,4 +25,4 @@ def command(door: Door, which: str, **told: Any) -> int:
 
 async def perform(app: App, options: Options) -> int:
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
-    return await runner.turn(await named(app, options), Retry())
+    return await runner.turn(await named(app, options), Retry(dry_run=options.dry_run))

@@ -129,7 +129,7 @@ async def compact(chat: Chat, _: str) -> None:
 
 
 async def retry(chat: Chat, argument: str) -> None:
-    await chat.send(commands.Retry(text=argument))
+    await chat.send(commands.Retry(text=argument, dry_run=chat.options.dry_run))
 
 
 async def fork(chat: Chat, argument: str) -> None:
