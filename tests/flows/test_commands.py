@@ -125,7 +125,7 @@ async def test_a_store_that_is_none_is_moved_away(talked: Sylph) -> None:
     assert done.code == 7
     doctor = await talked.run("doctor")
     for said in (done.err, doctor.out):
-        assert "events.db.damaged" in said
+        assert "damaged && mv" in said
         assert "session import" in said
         assert "Run `sylph doctor`" not in said
 

@@ -127,14 +127,15 @@ def explain(error: Exception, path: Path) -> StoreError:
             next=["End the program that holds it, then try again: nothing was lost."],
         )
     if "malformed" in text or "not a database" in text or "corrupt" in text:
+        aside = path.parent / "damaged"
         return StoreError(
             "The store is damaged.",
             kind="store_damaged",
             details=details,
             next=[
-                f"Move it away: `mv {path} {path}.damaged`. Sylph then begins with an empty store.",
+                f"Move all of its parts away: `mkdir {aside} && mv {path}* {aside}`. Sylph then begins anew.",
                 "Bring back what you have of it: a backup of the file, or exports with `sylph session import`.",
-                f"What can still be read of it: `sqlite3 {path}.damaged .recover`.",
+                f"What can still be read of it: `sqlite3 {aside / path.name} .recover`.",
             ],
         )
     return StoreError(

@@ -10,11 +10,10 @@ from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.asking import answer_of, doubtful, prompt_of, refusal
 from sylph.interfaces.cli.keys import goes_on
 from sylph.interfaces.cli.paint import paint
-from sylph.interfaces.cli.picker import narrowed
+from sylph.interfaces.cli.picker import narrowed, rows
 from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.sessions import command as session_command
 from sylph.interfaces.cli.table import aligned, fitted
-from sylph.interfaces.cli.tasks import command as task_command
 from sylph.interfaces.cli.tree import drawn
 from sylph.interfaces.cli.words import INNER, arrange
 from sylph.interfaces.cli.wrap import Rows, folded, wrapped
@@ -50,13 +49,12 @@ def test_commands_and_tasks(words: list[str], arranged: list[str]) -> None:
 
 
 def test_a_command_of_a_group_without_its_group_is_refused() -> None:
-    for words in (["list"], ["show", "last"], ["delete", "k7x8s75tz6fk"], ["export", "k7x8", "-o", "x"], ["replay"]):
+    for words in (["list"], ["show", "last"], ["delete", "k7x8s75tz6fk"], ["export", "k7x8", "-o", "x"]):
         with pytest.raises(UserError, match="Did you mean"):
             arrange(words, COMMANDS)
     for words in (["list", "the", "files"], ["show", "me"], ["delete a.txt"], ["fork", "it"]):
         assert arrange(words, COMMANDS)[0] == "run"
-    groups = {"session": session_command, "task": task_command}
-    assert all(name in groups[group].commands for group, names in INNER.items() for name in names)
+    assert set(INNER) <= set(session_command.commands)
 
 
 @pytest.mark.parametrize("words", [["sesion"], ["sesion", "list"], ["tsak"], ["confg", "--json"]])
@@ -194,6 +192,12 @@ def test_a_fork_is_drawn_below_its_parent() -> None:
 def test_a_list_is_narrowed() -> None:
     found = [Summary(id="a", title="Red thing"), Summary(id="b", title="Blue thing")]
     assert [one.id for one in narrowed(found, "thing blue")] == ["b"]
+
+
+def test_a_list_to_pick_from_names_what_was_interrupted() -> None:
+    found = [Summary(id="k7x8", title="Red thing", open_turn="t2")]
+    assert rows(found, {"k7x8": "paint it blue"}, 200)[0].startswith("1  k7x8  interrupted: paint it blue  ")
+    assert rows(found, {}, 20) == ["1  k7x8  Red thing"]
 
 
 def test_paint_cleans_last() -> None:

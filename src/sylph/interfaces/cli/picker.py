@@ -1,6 +1,7 @@
 """Which session? Named by the user, or picked from a list where there is a terminal to show one."""
 
 import shutil
+from collections.abc import Mapping
 
 import click
 
@@ -10,7 +11,7 @@ from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.keyboard import END, Keyboard
-from sylph.interfaces.cli.pending import is_interrupted
+from sylph.interfaces.cli.pending import is_interrupted, task_of
 from sylph.interfaces.cli.table import fitted
 from sylph.interfaces.render import ago, flat
 
@@ -43,32 +44,36 @@ async def session_named(runtime: Runtime, name: str, usage: str, *, deleted: boo
             "Which session? An id (or the start of one) is missing.",
             next=[f"{usage} last", f"{usage} ID", "sylph session list"],
         )
-    return await pick(await begun(runtime, deleted=deleted), keyboard)
+    return await pick(runtime, await begun(runtime, deleted=deleted), keyboard)
 
 
-async def pick(found: list[Summary], keyboard: Keyboard) -> Summary:
+async def pick(runtime: Runtime, found: list[Summary], keyboard: Keyboard) -> Summary:
     """A numbered list; a number takes one, other text narrows the list."""
     if not found:
         raise UserError("There is no session yet.", next=['sylph "a task"', "sylph chat"])
-    kept = found
+    kept, room = found, shutil.get_terminal_size().columns
     while True:
-        click.echo("\n".join(rows(kept[:SHOWN], shutil.get_terminal_size().columns)), err=True)
+        shown = kept[:SHOWN]
+        tasks = {one.id: await task_of(runtime, one) for one in shown if is_interrupted(one)}
+        click.echo("\n".join(rows(shown, tasks, room)), err=True)
         click.echo("number, text to filter, or Enter to leave: ", err=True, nl=False)
         text = (await keyboard.line()).strip()
         if text in ("", END):
             raise KeyboardInterrupt
-        if text.isdecimal() and 1 <= int(text) <= len(kept[:SHOWN]):
-            return kept[int(text) - 1]
+        if text.isdecimal() and 1 <= int(text) <= len(shown):
+            return shown[int(text) - 1]
         kept = narrowed(found, text) or found
 
 
-def rows(found: list[Summary], room: int) -> list[str]:
+def rows(found: list[Summary], tasks: Mapping[str, str], room: int) -> list[str]:
+    """One row for each session; of an interrupted one it names the task that waits."""
     now = SystemClock().now()
+    titles = [f"interrupted: {tasks[one.id]}" if one.id in tasks else one.title for one in found]
     table = [
-        [str(at), one.id, "interrupted" if is_interrupted(one) else "", flat(one.title, 50), ago(one.updated, now)]
-        for at, one in enumerate(found, 1)
+        [str(at), one.id, flat(title, 50), ago(one.updated, now)]
+        for at, (one, title) in enumerate(zip(found, titles, strict=True), 1)
     ]
-    return [row[:room] for row in fitted(table, room, drop=(4,))]
+    return [row[:room] for row in fitted(table, room, drop=(3,))]
 
 
 def narrowed(found: list[Summary], text: str) -> list[Summary]:

@@ -60,7 +60,7 @@ async def chosen(app: App, options: Options) -> Summary:
         return found[0]
     keyboard = None if options.as_json else Keyboard.find()
     if keyboard:
-        return await pick(found or await begun(app.runtime), keyboard)
+        return await pick(app.runtime, found or await begun(app.runtime), keyboard)
     if found:
         raise UserError(several(found), next=await listed(app.runtime, found[:10]))
     raise UserError("No turn was interrupted.", next=['sylph -s last "the next task"', "sylph session list"])

@@ -9,11 +9,8 @@ from sylph.core.similar import nearest
 # Options that take the next word as their value.
 VALUED = frozenset({"-m", "--model", "--mode", "-C", "--cwd", "-s", "--session"})
 ABOUT = frozenset({"-h", "--help", "--version"})
-# What a group's own commands are called: said without the group, they are probably meant.
-INNER = {
-    "session": ("list", "show", "rename", "delete", "restore", "fork", "tree", "export", "import"),
-    "task": ("replay",),
-}
+# Commands of `session`: said without it, they are probably meant.
+INNER = ("list", "show", "rename", "delete", "restore", "fork", "tree", "export", "import")
 # How much a lone word must look like a command to be taken for a mistyped one.
 ALIKE = 0.75
 
@@ -45,9 +42,8 @@ def _leading(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 def _refuse_inner(rest: Sequence[str]) -> None:
     """`show last` is `session show last`; `show me the way` is a task."""
     words = [word for word in rest if not word.startswith("-")]
-    group = next((group for group, names in INNER.items() if words[0] in names), "")
-    if group and (len(words) == 1 or _names_session(words[1])):
-        raise _unknown(words[0], f"{group} {words[0]}", rest)
+    if words[0] in INNER and (len(words) == 1 or _names_session(words[1])):
+        raise _unknown(words[0], f"session {words[0]}", rest)
 
 
 def _names_session(word: str) -> bool:
