@@ -41,6 +41,7 @@ FREE = Asked(id="q", kind="question", question="?", choices=("red",), free=True)
         (["-q", "fix", "it"], ["run", "-q", "fix", "it"]),
         (["hello"], ["run", "hello"]),
         (["--", "-x"], ["run", "--", "-x"]),
+        (["-"], ["run", "-"]),
         (["test all of the code"], ["run", "test all of the code"]),
     ],
 )

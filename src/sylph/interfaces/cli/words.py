@@ -42,8 +42,8 @@ def _leading(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 def _refuse_inner(rest: Sequence[str]) -> None:
     """`show last` is `session show last`; `show me the way` is a task."""
     words = [word for word in rest if not word.startswith("-")]
-    if words[0] in INNER and (len(words) == 1 or _names_session(words[1])):
-        raise _unknown(words[0], f"session {words[0]}", rest)
+    if rest[0] in INNER and (len(words) == 1 or _names_session(words[1])):
+        raise _unknown(rest[0], f"session {rest[0]}", rest)
 
 
 def _names_session(word: str) -> bool:
