@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -14,8 +14,10 @@ from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
+from sylph.engine.replay import Recording, from_log, replay
 from sylph.engine.runs import PROGRAM
 from sylph.engine.runtime import NewSession, Parts, Runtime
+from sylph.engine.trip import untripped
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
 from sylph.prove import outside, rigged
@@ -109,6 +111,9 @@ class Actor:
                 said = commands.Send(text=f"Also: {aside.key}.", key=aside.key, delivery=aside.delivery)
                 await self._engine.send(session, said)
                 self._acked("message", aside.key)
+                if not (await self._engine.find(session)).open_turn:
+                    # It came too late to be an aside: a turn of its own, and the person waits for it.
+                    await self._engine.settled(session)
             await self._engine.settled(session)
 
     async def _through(self, session: str, command: commands.Command) -> None:
@@ -167,6 +172,17 @@ async def play(setting: Setting, place: Place, fuse: Fuse) -> None:
         if setting.recovering:
             await actor.recover()
         await actor.perform()
+        recordings = [from_log(engine.log, session) for session in engine.log.sessions()]
+    if setting.recovering:
+        await _again(recordings, engine.parts, place)
+
+
+async def _again(recordings: Sequence[Recording], parts: Parts, place: Place) -> None:
+    """A session that was killed and recovered comes out of its log as any other does."""
+    parts = replace(parts, trip=untripped)
+    found = [await replay(each, parts, lambda name: (parts.gateway.providers[name],)) for each in recordings]
+    told = [f"fact {each.divergence.seq}: {each.divergence.what}" for each in found if each.divergence]
+    place.diverged.write_text("\n".join(told))
 
 
 def act(place: Place) -> None:

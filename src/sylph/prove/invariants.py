@@ -69,8 +69,9 @@ def check(look: Look) -> tuple[list[str], int]:
 
 
 def _promises(look: Look) -> Iterator[str]:
-    """No acknowledged input is lost."""
+    """No acknowledged input is lost, and a replay gives the same again."""
     yield from (f"acknowledged and lost: {each}" for each in lines(look.place.lost))
+    yield from (f"replays differently: {each}" for each in lines(look.place.diverged))
 
 
 def _store(look: Look) -> Iterator[str]:

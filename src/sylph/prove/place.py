@@ -40,6 +40,11 @@ class Place:
         return self.root / "lost"
 
     @property
+    def diverged(self) -> Path:
+        """Where a replay of what was recovered comes out differently, if it does."""
+        return self.root / "diverged"
+
+    @property
     def counts(self) -> Path:
         return self.root / "counts.json"
 

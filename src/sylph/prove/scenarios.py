@@ -106,7 +106,7 @@ READS = Scenario(
     name="reads",
     lines=(
         calls(write("a.txt", "a\n"), noted("first", 1)),
-        calls(read("a.txt"), read("journal"), ("list", {}), ("grep", {"pattern": "first"})),
+        calls(read("a.txt"), read("a.txt"), ("list", {}), ("grep", {"pattern": "first"})),
         calls(("plan", {"steps": [{"text": "look", "status": "done"}]})),
         say("Seen."),
     ),
