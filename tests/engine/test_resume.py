@@ -1,5 +1,6 @@
 """A process ends in the middle of a turn, one way or the other; the next one goes on from the log."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -7,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.stage import SILENCE, TOOLS, Props, Stuck, bodies, noting, outcomes, results, seen, state, story
+from tests.engine.stage import SILENCE, TOOLS, Props, Say, Stuck, bodies, noting, outcomes, results, seen, state, story
 
 from sylph.core import commands, facts
 from sylph.core.errors import Conflict, SessionBusy, UserError
+from sylph.core.tool import Context, Result, Tool
 from sylph.engine.runtime import Runtime
 from sylph.testing import Line, ScriptedProvider, begin, call, calls, runtime, say
 
@@ -65,6 +67,26 @@ async def test_a_read_that_was_under_way_is_done_again(home: Path) -> None:
     async with runtime(home, [say("Done.")], tools=again.tools) as engine:
         (result,) = await _resumed(engine, session)
     assert (result.output, again.ran) == ("did a", ["a"])
+
+
+async def test_a_call_that_a_service_knows_by_its_key_is_made_again_with_it(home: Path) -> None:
+    keys, first = list[str](), asyncio.Event()
+
+    async def charge(_: Say, context: Context) -> Result:
+        keys.append(context.key)
+        if len(keys) == 1:
+            first.set()
+            await asyncio.Event().wait()
+        return Result(text="charged")
+
+    tool = Tool(name="charge", description="", args=Say, run=charge, effect="external", recourse="by_key")
+    async with runtime(home, [call("charge")], tools=[tool]) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="do it"))
+        await first.wait()
+    async with runtime(home, [say("Done.")], tools=[tool]) as engine:
+        (result,) = await _resumed(engine, session)
+    assert (result.output, keys) == ("charged", [f"{session}.t1_c1"] * 2)
 
 
 async def test_a_call_that_had_not_started_runs_now(home: Path) -> None:

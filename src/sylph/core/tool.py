@@ -99,7 +99,8 @@ class Tool:
     """What to write down before the effect, so that it can be recognised after a crash."""
     recover: Recover | None = None
     """What became of a call that had started when the process died: its result; None if it surely had no effect, so
-    that it can be run; Unknown is raised where nobody can tell. Without this, a call that is not pure is unknown."""
+    that it can be run; Unknown is raised where nobody can tell. Without this, a call is unknown, unless it is pure or
+    sends along its `Context.key`: then it is made again."""
     seconds: float | None = 120.0
     """Wall-clock limit; None for what waits for a person."""
 

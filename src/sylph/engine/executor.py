@@ -155,7 +155,7 @@ class Executor:
         ready = self._ready(call, desk)
         known = desk.summary.open_calls.get(call.id)
         # What had started when the process died is run again only if it surely had no effect.
-        doubtful = known and known.started and ready.tool.recourse != "pure"
+        doubtful = known and known.started and not _repeatable(ready.tool)
         if doubtful and (result := await self._recover(ready)):
             return result
         await self._permit(ready, desk)
@@ -281,6 +281,11 @@ class Executor:
 def _only_reads(tool: Tool) -> bool:
     """Whether every call of it only looks and waits for nobody; where that depends on the arguments, it is not sure."""
     return tool.effect == "read" and tool.judge is None and tool.seconds is not None
+
+
+def _repeatable(tool: Tool) -> bool:
+    """Whether a call does no harm when it is made again: it has no effect, or whoever has it knows it by its key."""
+    return tool.recourse == "pure" or (tool.recourse == "by_key" and tool.recover is None)
 
 
 async def _together(runs: Sequence[Coroutine[Any, Any, None]]) -> None:

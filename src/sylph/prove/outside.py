@@ -103,15 +103,7 @@ def plugin(port: int) -> Plugin:
     return Plugin(
         name="outside",
         tools=(
-            Tool(
-                name="charge",
-                description="",
-                args=What,
-                run=charge,
-                effect="external",
-                recourse="by_key",
-                recover=charge,
-            ),
+            Tool(name="charge", description="", args=What, run=charge, effect="external", recourse="by_key"),
             Tool(
                 name="book", description="", args=What, run=book, effect="external", recourse="by_probe", recover=booked
             ),
