@@ -286,7 +286,8 @@ def _failing(tape: Tape) -> bool:
     if not isinstance(after, facts.StateChanged):
         return False
     ended = _first(tape, facts.TurnEnded)
-    return after.event == "mend" or (after.event == "finish" and ended is not None and ended.outcome == "failed")
+    mended = after.event == "mend" and not tape.brought
+    return mended or (after.event == "finish" and ended is not None and ended.outcome == "failed")
 
 
 def _fail(tape: Tape) -> None:

@@ -71,6 +71,11 @@ class Tape:
         return self._outside.get(self.at + 1)
 
     @property
+    def brought(self) -> bool:
+        """Whether what comes next was not the session's own doing."""
+        return self._due is not None
+
+    @property
     def _holding(self) -> bool:
         """Whether the session has to wait: what comes next is not its own doing."""
         if self.ended:
