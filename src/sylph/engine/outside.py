@@ -29,6 +29,8 @@ class Happening:
     """Nothing ran at that time."""
     speaking: bool = False
     """The model was in the middle of its answer."""
+    breath: bool = False
+    """Said in one breath with the message before it: heard before that could begin a turn."""
 
 
 def happenings(events: Sequence[Event]) -> dict[int, Happening]:
@@ -101,7 +103,11 @@ class _Reader:
         said = commands.Send(
             text=body.text, delivery=delivery, key=body.key, actor=event.actor, dry_run=body.dry_run
         )  # fmt: skip
-        return Happening(seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open)
+        before = self._events[event.seq - 2].body
+        breath = not start and isinstance(before, facts.InputReceived)
+        return Happening(
+            seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open, breath=breath
+        )
 
     @property
     def _open(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from sylph.core import facts
+from sylph.core import commands, facts
 from sylph.core.errors import UserError
 from sylph.core.events import Event
 from sylph.core.plugin import Plugin, merge
@@ -153,10 +153,16 @@ class _Player:
         assert happening.command
         if happening.rest:
             await runtime.settled(self._session)
-        visit = asyncio.create_task(runtime.send(self._session, happening.command))
+        visit = asyncio.create_task(self._bring(runtime, happening.command))
         self.tape.visitors.add(visit)
         self._visits.append(visit)
         visit.add_done_callback(lambda done: self._refused(done, happening))
+
+    async def _bring(self, runtime: Runtime, command: commands.Command) -> str:
+        said = await runtime.send(self._session, command)
+        while (more := self.tape.breath()) and more.command:
+            await runtime.send(self._session, more.command)
+        return said
 
     def _refused(self, visit: "asyncio.Task[str]", happening: Happening) -> None:
         error = None if visit.cancelled() else visit.exception()

@@ -156,7 +156,7 @@ class Tape:
         """The next thing that comes from outside, when it is time for it; None at the end of the tape."""
         while not self.ended and not self.divergence:
             due = self._due
-            if due and due.seq not in self._taken and (self.spoken or not due.speaking):
+            if due and not due.breath and due.seq not in self._taken and (self.spoken or not due.speaking):
                 self._taken.add(due.seq)
                 return due
             self._stirred.clear()
@@ -166,6 +166,10 @@ class Tape:
             except TimeoutError:
                 self.diverge(self.at + 1, self.records[self.at], None)
         return None
+
+    def breath(self) -> Happening | None:
+        """What was said in one breath with what has just been brought."""
+        return self._due if self._due and self._due.breath else None
 
     def bury(self) -> None:
         """Nothing of the process that died goes on."""

@@ -111,9 +111,6 @@ class Actor:
                 said = commands.Send(text=f"Also: {aside.key}.", key=aside.key, delivery=aside.delivery)
                 await self._engine.send(session, said)
                 self._acked("message", aside.key)
-                if not (await self._engine.find(session)).open_turn:
-                    # It came too late to be an aside: a turn of its own, and the person waits for it.
-                    await self._engine.settled(session)
             await self._engine.settled(session)
 
     async def _through(self, session: str, command: commands.Command) -> None:
