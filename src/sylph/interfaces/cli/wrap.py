@@ -8,7 +8,8 @@ from sylph.interfaces.render import EXACT, Line, Span
 
 # Between the characters of these scripts a row may end anywhere.
 FREE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
-TOKENS = re.compile(rf"\n|[^\S\n]+|[{FREE}]|[^\s{FREE}]+")
+# Compiled when first needed: that takes a while.
+TOKENS = rf"\n|[^\S\n]+|[{FREE}]|[^\s{FREE}]+"
 
 
 class Stream:
@@ -58,7 +59,7 @@ class Words:
 
     def add(self, text: str, columns: int) -> str:
         """What can be written now."""
-        return "".join(self._take(token, columns) for token in TOKENS.findall(text))
+        return "".join(self._take(token, columns) for token in re.findall(TOKENS, text))
 
     def cut(self, columns: int) -> str:
         """What was held back, as no more comes."""
