@@ -94,7 +94,7 @@ def test_any_prefix_of_any_log_recovers(
 
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "outside"])
-def test_every_fact_of_a_scenario_may_be_the_last(name: str, tmp_path: Path) -> None:
+def test_a_scenario_goes_on_wherever_its_log_was_cut(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS[name]
     records, blobs = asyncio.run(played(scenario, Place(tmp_path / "played")))
     for cut in range(1, len(records) + 1, 3):
