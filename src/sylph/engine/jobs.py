@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from sylph.core.run import Job, Order
-from sylph.engine.runs import AGAIN, Runner, Story, read_story
+from sylph.engine.runs import AGAIN, TRIES, Runner, Story, read_story
 
 BEAT = 0.05
 STARTING = 5.0
@@ -22,14 +22,23 @@ class SessionJobs:
         self._runner, self._session = runner, session
 
     async def start(self, id: str, order: Order) -> Job:
-        self._runner.order(self._name(id), order)
+        for _ in range(TRIES):
+            name = self._name(id)
+            self._runner.order(name, order)
+            # A runner that died before it began the command has done nothing: another one may.
+            if await self._begun(id) or not self._runner.revoke(name):
+                break
+        return self._job(id, self._story(id))
+
+    async def _begun(self, id: str) -> bool:
+        """Waits for the first words of the journal; False if the runner died before it wrote any."""
         end = time.monotonic() + STARTING
         while time.monotonic() < end:
             story = self._story(id)
-            if story.started or story.ended:
-                break
+            if story.started or story.ended or not self._runner.alive:
+                return story.intent is not None
             await asyncio.sleep(BEAT / 5)
-        return self._job(id, self._story(id))
+        return True
 
     def all(self) -> list[Job]:
         """The oldest first."""

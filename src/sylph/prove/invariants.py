@@ -17,9 +17,11 @@ from sylph.engine.summary import SUMMARY, Summary, question_key
 from sylph.engine.verify import verify
 from sylph.prove.outside import Sink
 from sylph.prove.place import Place, lines
-from sylph.prove.scenarios import NEVER, NOTED, Scenario
+from sylph.prove.scenarios import MARKED, NEVER, NOTED, Scenario
 
 PATIENCE = 3.0
+# What is said of a background job whose end nobody saw.
+LOST = "lost: its runner died"
 
 
 @dataclass
@@ -151,7 +153,7 @@ def _results(calls: Calls) -> Iterator[str]:
         if end.trouble and end.trouble.kind != "refused":
             yield f"{called.name} {called.call} failed: {end.trouble.message}"
         command = _command(called)
-        if command and (found := NOTED.search(command)) and found[1] != NEVER:
+        if called.name == "shell" and (found := NOTED.search(command)) and found[1] != NEVER:
             if end.exit != int(found[2]):
                 yield f"{command!r} ended with {found[2]} and the log says {end.exit}"
             if f"said {found[1]}" not in end.output:
@@ -160,12 +162,12 @@ def _results(calls: Calls) -> Iterator[str]:
 
 def _effects(look: Look, calls: Calls) -> Iterator[str]:
     """Each effect once; where its outcome is unknown, at most once."""
-    unsure = Counter(name for call in calls.unknown if (name := _effect(calls.called[call])))
+    unsure = {_effect(called) or _marked(end.output) for called, end in calls.pairs() if _unknown(end)}
     seen = Counter(lines(look.place.work / "journal")) + look.sink.done
     wanted = [call for reply in look.scenario.lines for call in reply.calls]
     for call in wanted:
         name = _effect(facts.ToolCalled(call="", name=call.name, arguments=call.arguments))
-        least, most = (0, 0) if name == NEVER else (0, 1) if unsure[name] else (1, 1)
+        least, most = (0, 0) if name == NEVER else (0, 1) if name in unsure else (1, 1)
         if name and not least <= seen[name] <= most:
             yield f"{call.name} {name} took effect {seen[name]} times"
     for path, content in look.scenario.files.items():
@@ -179,16 +181,21 @@ def _effects(look: Look, calls: Calls) -> Iterator[str]:
 def _effect(called: facts.ToolCalled) -> str:
     """What a call leaves in the world, by name."""
     arguments = msgspec.json.decode(called.arguments)
-    found = NOTED.search(_command(called))
-    return found[1] if found else str(arguments.get("what", ""))
+    return _marked(_command(called)) or str(arguments.get("what", ""))
+
+
+def _marked(text: str) -> str:
+    """The mark that a command leaves, if it is one of those."""
+    found = MARKED.search(text)
+    return found[1] if found else ""
 
 
 def _command(called: facts.ToolCalled) -> str:
-    return str(msgspec.json.decode(called.arguments).get("command", "")) if called.name == "shell" else ""
+    return str(msgspec.json.decode(called.arguments).get("command", ""))
 
 
 def _unknown(end: facts.ToolFinished) -> bool:
-    return end.trouble is not None and end.trouble.kind == Unknown.kind
+    return LOST in end.output or (end.trouble is not None and end.trouble.kind == Unknown.kind)
 
 
 def _leftovers(place: Place) -> Iterator[str]:

@@ -8,7 +8,8 @@ from sylph.core.facts import Delivery, Mode
 from sylph.core.provider import Reply
 from sylph.testing import calls, say
 
-NOTED = re.compile(r"echo (\w+) >> journal; .*exit (\d+)$")
+MARKED = re.compile(r"echo (\w+) >> journal")
+NOTED = re.compile(MARKED.pattern + r"; .*exit (\d+)$")
 NEVER = "never"
 TASK = "Do what the script says."
 
@@ -144,6 +145,14 @@ COMPACTION = Scenario(
     steps=(Say(key="k1"), Say(key="k2"), Say(key="k3"), Condense()),
     files={"c.txt": "kept\n"},
 )
+JOBS = Scenario(
+    name="jobs",
+    lines=(
+        calls(("job", {"action": "start", "command": noted("built", 3, seconds=0.05)[1]["command"]})),
+        calls(("job", {"action": "wait", "id": "t1_c1", "seconds": 10})),
+        say("Built."),
+    ),
+)
 STEERING = Scenario(
     name="steering",
     lines=(calls(noted("slow", 9, seconds=0.1)), calls(noted("next", 1)), say("Steered.")),
@@ -162,5 +171,5 @@ FORK = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    each.name: each for each in (FILES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK)
+    each.name: each for each in (FILES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS)
 }
