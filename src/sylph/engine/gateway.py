@@ -200,7 +200,7 @@ class Gateway:
             "timeout",
             f"{provider.name} sent nothing for {waited:.0f} s.",
             next=[
-                "Try again with `/retry` or `sylph resume`.",
+                "Try it again.",
                 "`limits.idle_seconds` in the config sets how long to wait.",
             ],
         )
