@@ -1,7 +1,7 @@
 """What came from outside: the facts of a log that only a command, a deadline or a death explains. All others follow."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sylph.core import commands, facts
@@ -11,6 +11,7 @@ from sylph.engine.summary import SUMMARY, Summary
 
 STOPPED = "[the turn was stopped]"
 DEADLINE = "The turn took more than"
+ASKING = ("ask", "sandbox")
 
 Kind = Literal["command", "deadline", "close", "given"]
 
@@ -27,10 +28,10 @@ class Happening:
     """The process that was at it before had died."""
     rest: bool = False
     """Nothing ran at that time."""
-    speaking: bool = False
-    """The model was in the middle of its answer."""
+    inside: bool = False
+    """The session was in the middle of something: the model of its answer, a tool of looking ahead."""
     breath: bool = False
-    """Said in one breath with the message before it: heard before that could begin a turn."""
+    """Came in one breath with the message before it: before that could begin a turn."""
 
 
 def happenings(events: Sequence[Event]) -> dict[int, Happening]:
@@ -53,8 +54,10 @@ class _Reader:
 
     def read(self) -> Iterator[Happening]:
         for index, event in enumerate(self._events):
+            asked = self._asked
             if event.seq not in self._explained and (found := self._explain(index, event)):
-                yield found
+                alone = found.command is None or found.fresh or found.rest or found.inside
+                yield found if alone else replace(found, breath=asked)
             SUMMARY.step(self._state, event)
             if isinstance(event.body, facts.TurnStarted | facts.TurnResumed):
                 self._asked = False
@@ -85,8 +88,8 @@ class _Reader:
                 return Happening(seq=seq, command=said)
             case facts.SessionRenamed(title=title):
                 return Happening(seq=seq, command=commands.Rename(title=title))
-            case facts.SessionMode(mode=mode):
-                return Happening(seq=seq, command=commands.SetMode(mode=mode))
+            case facts.SessionMode(mode=mode, was=was):
+                return Happening(seq=seq, command=commands.SetMode(mode=mode), inside=self._too_late(seq, mode, was))
             case facts.SessionModel(model=model):
                 return Happening(seq=seq, command=commands.SetModel(model=model))
             case facts.SessionDeleted():
@@ -96,6 +99,20 @@ class _Reader:
             case _:
                 return None
 
+    def _too_late(self, seq: int, mode: facts.Mode, was: facts.Mode) -> bool:
+        """Whether what follows was decided under the old mode: the call was being looked at when the mode changed."""
+        for event in self._events[seq:]:
+            match event.body:
+                case facts.Asked(kind="approval"):
+                    return mode not in ASKING
+                case facts.ToolDecided(by="mode", reason=reason):
+                    return mode != was and reason.startswith(f"mode `{was}`")
+                case facts.SessionMode() | facts.SessionRenamed() | facts.SessionModel() | facts.InputReceived():
+                    continue
+                case _:
+                    return False
+        return False
+
     def _said(self, event: Event, body: facts.InputReceived) -> Happening:
         start = body.delivery == "start"
         self._asked = self._asked or start
@@ -103,11 +120,7 @@ class _Reader:
         said = commands.Send(
             text=body.text, delivery=delivery, key=body.key, actor=event.actor, dry_run=body.dry_run
         )  # fmt: skip
-        before = self._events[event.seq - 2].body
-        breath = not start and isinstance(before, facts.InputReceived)
-        return Happening(
-            seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open, breath=breath
-        )
+        return Happening(seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open)
 
     @property
     def _open(self) -> bool:
@@ -202,7 +215,7 @@ class _Reader:
         if cause == "none":
             return None
         command = commands.Interrupt(reason=reason) if cause == "command" else None
-        return Happening(seq=event.seq, kind=cause, command=command, speaking=speaking)
+        return Happening(seq=event.seq, kind=cause, command=command, inside=speaking)
 
     def _cause(self, index: int) -> tuple[Kind | Literal["none"], str]:
         """Who stopped it and why, by what follows; what follows is explained with it."""

@@ -142,7 +142,7 @@ class _Player:
             case "deadline":
                 self._clock.expire()
             case "close":
-                self._runtime = None
+                self._runtime, self.tape.leaving = None, True
                 await runtime.close()
                 self.tape.dead = True
             case "command":
@@ -175,7 +175,7 @@ class _Player:
         await self.bury()
         log = TapeLog.open(self._path, self.tape.seal)
         log.tape = self.tape
-        self.tape.dead = False
+        self.tape.dead = self.tape.leaving = False
         self._runtime = Runtime(log, self._parts, self._clock)
         return self._runtime
 

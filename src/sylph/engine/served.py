@@ -94,8 +94,7 @@ class ServedProvider:
         failed = event.body
         if failed.trouble.kind == "cancelled":
             yield Text(failed.partial) if failed.partial else Reasoning("")
-            self._tape.speak()
-            await self._tape.reach(lambda _: False)
+            await self._tape.linger()
         if failed.partial:
             yield Text(failed.partial)
         error = ProviderError("bad_request", failed.trouble.message)
@@ -206,6 +205,7 @@ class ServedTool:
         return Judged("external" if why else self.tool.effect, self.tool.risk, why)
 
     async def preview(self, args: Any, context: Context) -> str:  # noqa: ARG002 - it has been seen
+        await self.tape.linger()
         match self._own(context.call):
             case facts.Asked(detail=detail):
                 return detail
@@ -217,6 +217,7 @@ class ServedTool:
                 return ""
 
     async def foresee(self, args: Any, context: Context) -> Mapping[str, str]:  # noqa: ARG002 - it has been foreseen
+        await self.tape.linger()
         self._sure_to_fail(context.call)
         for event in self.tape.ahead:
             if isinstance(event.body, facts.ToolStarted) and event.body.call == context.call:

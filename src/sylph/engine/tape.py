@@ -34,8 +34,8 @@ class Tape:
         self.at = 0
         self.divergence: Divergence | None = None
         self.any_head, self.other_heads = any_head, 0
-        self.spoken = False
-        """The model has said all that it had said when it was cut off."""
+        self.inside = False
+        """The session is in the middle of that in which something came from outside."""
         self.visitors = set["asyncio.Task[str]"]()
         """Who brings commands from outside; everybody else belongs to the session."""
         self._outside = happenings(self.events)
@@ -46,6 +46,9 @@ class Tape:
         self._waiting: list[asyncio.Future[None]] = []
         self._stirred = asyncio.Event()
         self.dead = False
+        """The process has died: it writes nothing more."""
+        self.leaving = False
+        """It is being closed, and may write its last facts."""
 
     @property
     def next(self) -> Event | None:
@@ -80,7 +83,7 @@ class Tape:
         """Whether the session has to wait: what comes next is not its own doing."""
         if self.ended:
             return self._left_open
-        return self._due is not None and not self._due.rest and not self._due.speaking
+        return self._due is not None and not self._due.rest and not self._due.inside
 
     def seal(self, session: str, head: Head, draft: Draft) -> Record:
         """The record that was made then, if it is made again."""
@@ -108,7 +111,7 @@ class Tape:
     def advance(self, count: int) -> None:
         """So many more facts are there again."""
         self.at += count
-        self.spoken = False
+        self.inside = False
         due = self._due
         if (self.ended and self._left_open) or (due and due.fresh):
             self.dead = True
@@ -117,7 +120,7 @@ class Tape:
 
     def gate(self, done: "asyncio.Future[None]") -> "asyncio.Future[None]":
         """Lets the session know that its facts are kept, but not before what came from outside then is there."""
-        if asyncio.current_task() in self.visitors:
+        if self.leaving or asyncio.current_task() in self.visitors:
             return done
         gated = asyncio.get_running_loop().create_future()
         self._held.append((done, gated))
@@ -148,15 +151,19 @@ class Tape:
             await future
         return self.next
 
-    def speak(self) -> None:
-        self.spoken = True
-        self._stirred.set()
+    async def linger(self) -> None:
+        """Stays inside of something until all has come that came from outside meanwhile."""
+        while self._due and self._due.inside:
+            seq = self._due.seq
+            self.inside = True
+            self._stirred.set()
+            await self.reach(lambda event, seq=seq: event.seq > seq)
 
     async def happening(self, seconds: float) -> Happening | None:
         """The next thing that comes from outside, when it is time for it; None at the end of the tape."""
         while not self.ended and not self.divergence:
             due = self._due
-            if due and not due.breath and due.seq not in self._taken and (self.spoken or not due.speaking):
+            if due and not due.breath and due.seq not in self._taken and (self.inside or not due.inside):
                 self._taken.add(due.seq)
                 return due
             self._stirred.clear()
