@@ -146,19 +146,15 @@ class _Reader:
                 return None
 
     def _retry(self, index: int, to: int) -> Happening:
-        event, text = self._events[index], ""
+        event, again = self._events[index], commands.Retry(turn=self._events[to - 1].turn)
         # A fork may have left the message behind.
         for said in self._events[index + 1 : index + 2]:
             if isinstance(said.body, facts.InputReceived):
-                text, self._retried = said.body.text, said.body.id
+                self._retried = said.body.id
                 self._explained.add(said.seq)
+                again = commands.Retry(turn=again.turn, text=said.body.text, dry_run=said.body.dry_run)
         self._asked = True
-        return Happening(
-            seq=event.seq,
-            command=commands.Retry(turn=self._events[to - 1].turn, text=text),
-            fresh=self._open,
-            rest=True,
-        )
+        return Happening(seq=event.seq, command=again, fresh=self._open, rest=True)
 
     def _change(self, index: int, edge: str) -> Happening | None:  # noqa: PLR0911 - the same
         event = self._events[index]
