@@ -3,7 +3,7 @@
 
     python3 verify_log.py FILE...
 
-A FILE is a store (`sylph.db`; it is only read) or an export of one session (`sylph session export`). For each session
+A FILE is a store (`events.db`; it is only read) or an export of one session (`sylph session export`). For each session
 the hash chain is computed anew. The exit code is 0 if all is well, 1 if something is not, 2 if a file cannot be read.
 `sylph verify` has to come to the same verdict; the format is described in docs/reference/log-format.md.
 """

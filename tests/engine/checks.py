@@ -6,9 +6,12 @@ from pathlib import Path
 from sylph.core import facts
 from sylph.core.events import Event
 from sylph.core.messages import Message
+from sylph.engine.diagnose import diagnose
+from sylph.engine.diagnosis.finding import Live
 from sylph.engine.history import HISTORY, History
 from sylph.engine.log import Log
 from sylph.engine.states import STATES, TRIGGERS, State, step
+from sylph.engine.summary import SUMMARY
 from sylph.engine.verify import verify
 
 
@@ -20,8 +23,17 @@ def check_home(home: Path) -> None:
     log = Log.open(path)
     for session in log.sessions():
         assert verify(log, session).problems == ()
-        check_log(log.read(session, limit=1_000_000))
+        events = log.read(session, limit=1_000_000)
+        check_log(events)
+        check_diagnosis(session, events, log)
     log.close()
+
+
+def check_diagnosis(session: str, events: Sequence[Event], log: Log) -> None:
+    """Whatever happened, nothing is broken: a diagnosis that says so is wrong."""
+    kept = {fold.name: log.snapshot(session, fold.name, fold.version) for fold in (SUMMARY, HISTORY)}
+    live = Live(snapshots={name: found for name, found in kept.items() if found})
+    assert [one for one in diagnose(session, events, live) if one.state == "fail"] == []
 
 
 def check_log(events: Sequence[Event]) -> None:

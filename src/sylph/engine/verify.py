@@ -26,6 +26,15 @@ class Verified(NamedTuple):
 
 
 def verify(log: Log, session: str) -> Verified:
+    """Whether all is as it was written. A session that grows meanwhile is looked at once more."""
+    while True:
+        head = log.head(session)
+        found = _walk(log, session)
+        if found.ok or log.head(session) == head:
+            return found
+
+
+def _walk(log: Log, session: str) -> Verified:
     """Walks the whole chain. A damaged record is one problem, not the end of the walk."""
     problems = _uncounted(log, session)
     before, expected, count = b"", 1, 0

@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "config": Entry("settings", "Show and change the configuration."),
     "doctor": Entry("doctor", "Check that everything Sylph needs is there and in order."),
     "verify": Entry("verify", "Prove that no session's log was changed."),
+    "diagnose": Entry("diagnose", "Look through a session for everything that can be wrong with it."),
     "replay": Entry("replay", "Run a session again from its log and compare, byte for byte."),
     "prove": Entry("prove", "Prove what Sylph promises, here and now."),
     "erase": Entry("erase", "Take a secret out of a session for good."),
