@@ -146,8 +146,9 @@ async def test_a_silent_service_is_given_up(stream: list[Chunk | float | Provide
 
 
 async def test_signs_of_life_keep_the_watchdog_quiet() -> None:
-    beats = [item for _ in range(5) for item in (0.03, Alive())]
-    answer = await Ear().ask(Gateway({"scripted": Chunks([*beats, say("At last.")])}, QUICK))
+    patience = Patience(first_seconds=0.4, idle_seconds=0.4)
+    beats = [item for _ in range(5) for item in (0.1, Alive())]
+    answer = await Ear().ask(Gateway({"scripted": Chunks([*beats, say("At last.")])}, patience))
     assert answer.reply.text == "At last."
 
 
