@@ -344,6 +344,13 @@ def test_a_snapshot_says_what_the_log_says(kept: tuple[int, bytes], expected: li
     assert states(story(), Live(snapshots={"summary": kept})) == expected
 
 
+def test_a_snapshot_that_is_far_behind_is_noted() -> None:
+    long = story(after("idle", *[facts.SessionRenamed(title="x")] * 5_000))
+    kept = {"summary": (9, _summary(9))}
+    assert states(long, Live(snapshots=kept)) == [("snapshots", "note")]
+    assert states(long, Live(snapshots=kept, pid=7)) == [("lease", "note")]
+
+
 def test_a_history_that_is_not_the_logs_is_found() -> None:
     kept = msgspec.msgpack.encode(History(summary="what never was"))
     assert states(story(), Live(snapshots={"history": (9, kept)})) == [("snapshots", "fail")]

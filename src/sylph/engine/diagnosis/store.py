@@ -15,6 +15,8 @@ from sylph.engine.summary import SUMMARY
 
 # A clock is corrected by some milliseconds now and then; that is no jump.
 JUMP = 1000
+# A long turn leaves its snapshots behind until it ends; so many facts take a moment to read again.
+BEHIND = 5000
 
 
 def log(case: Case) -> Iterator[Finding]:
@@ -71,6 +73,11 @@ def _snapshot(case: Case, fold: Fold[S]) -> Iterator[Finding]:
     elif seq and _differs(fold, [event for event in case.events if event.seq <= seq], kept):
         message = f"The snapshot {fold.name} at fact {seq} is not what the log says. A copy of the session has none."
         yield Finding("snapshots", "fail", message, (seq,), (f"sylph session fork {case.session}",))
+    elif seq and head - seq > BEHIND and not case.live.pid:
+        message = (
+            f"The snapshot {fold.name} is {count(head - seq, 'fact')} old: opening takes longer until the next turn."
+        )
+        yield Finding("snapshots", "note", message, (seq, head), (f'sylph -s {case.session} "go on"', case.show))
 
 
 def _differs(fold: Fold[S], events: list[Event], kept: bytes) -> bool:
