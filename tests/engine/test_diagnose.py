@@ -20,7 +20,7 @@ from sylph.core.run import Job
 from sylph.engine.diagnose import CHECKS, diagnose
 from sylph.engine.diagnosis.finding import Finding, Live
 from sylph.engine.divergence import Divergence
-from sylph.engine.examine import examine
+from sylph.engine.examine import examine, journals
 from sylph.engine.history import History
 from sylph.engine.replay import Replayed
 from sylph.engine.summary import SUMMARY, Summary
@@ -148,6 +148,7 @@ ANSWERED = facts.Answered(id="t1_q1", answer="a")
 RESUMED = (facts.TurnResumed(attempt=1), change("processing", "resume_turn", "scouting"), HEALTHY["processing"])
 DREAMT = (change("processing", "dream", "dreaming"), change("dreaming", "resume_turn", "scouting"))
 SENT = facts.InputReceived(id="i2", text="and?", key="k")
+SENT_TOO = facts.InputReceived(id="i2", text="and?")
 BRANCH = (facts.SessionForked(parent="p", at=8, root="p"), ended("interrupted", "forked"))
 CUT: Changes = dict.fromkeys(("running", "finished", "second", "answer", "finalizing", "ended", "idle"))
 
@@ -165,6 +166,11 @@ WRONG: dict[str, tuple[Changes, str, str]] = {
     "two ends": (after("ended", ended("finished")), "turns fail", "ended a second time"),
     "no start": ({"started": None, "received": None}, "turns fail", "ended and never began"),
     "resumed at rest": (after("idle", facts.TurnResumed(attempt=1)), "turns fail, turns note", "is not open"),
+    "two at once": (
+        after("processing", SENT_TOO, facts.TurnStarted(input="i2")),
+        "turns fail",
+        "t1 has no end, and t2 began",
+    ),
     "failed": ({"ended": ended("failed", "network")}, "turns warn", "t1 ended as failed: This is why."),
     "budget": ({"ended": ended("budget", "budget_spent")}, "turns note", "ended as budget"),
     "gave up": ({"ended": ended("interrupted", "gave_up")}, "turns warn", "was given up: This is why."),
@@ -217,6 +223,11 @@ WRONG: dict[str, tuple[Changes, str, str]] = {
         {**after("idle", SENT), "received": facts.InputReceived(id="i1", text="do it")},
         "inputs warn",
         "1 message received and never begun",
+    ),
+    "stopped in the middle of an answer": (
+        {"answer": failed("cancelled"), "ended": ended("cancelled")},
+        "",
+        "",
     ),
     "no answer": ({"answer": None}, "model warn", "1 request without an answer"),
     "asked twice": (after("second", requested(200)), "model warn", "1 request without an answer"),
@@ -280,6 +291,20 @@ def test_an_effect_left_open_says_what_a_resume_will_make_of_it(
     assert "sylph resume s" in effect.next
 
 
+def test_a_call_that_had_not_started_left_no_effect() -> None:
+    assert states(story(upto="decided")) == [INTERRUPTED]
+
+
+def test_what_names_another_turn_is_found() -> None:
+    told = story()
+    at = list(HEALTHY).index("finished")
+    told[at] = msgspec.structs.replace(told[at], turn="t0")
+    assert states(told) == [("calls", "fail")]
+    again = story()
+    again.append(msgspec.structs.replace(again[2], seq=len(again) + 1))
+    assert ("turns", "fail") in states(again)
+
+
 def test_what_a_living_process_does_is_not_wrong() -> None:
     live = Live(pid=7)
     assert states(story(upto="running"), live) == [("turns", "note"), ("effects", "note"), ("lease", "note")]
@@ -288,6 +313,7 @@ def test_what_a_living_process_does_is_not_wrong() -> None:
     assert ("questions", "note") in states(waits, live)
     assert ("questions", "warn") in states(waits)
     assert states(story({"idle": None}), live) == [("lease", "note")]
+    assert ("inputs", "note") in states(story({"running": (started(), SENT_TOO)}, upto="running"), live)
 
 
 def test_a_question_that_a_resumed_turn_asks_anew_waits_no_longer() -> None:
@@ -296,6 +322,7 @@ def test_a_question_that_a_resumed_turn_asks_anew_waits_no_longer() -> None:
         {"finished": (asked(), facts.TurnResumed(attempt=1), again, facts.Answered(id="t1_q2", answer="a"), finished())}
     )
     assert states(told) == [("turns", "note")]
+    assert "questions" not in dict(states(story({"running": (asked(), *RESUMED)}, upto="running")))
 
 
 def test_old_failures_are_only_notes() -> None:
@@ -429,6 +456,33 @@ async def test_a_session_at_work_and_one_that_was_left(home: Path) -> None:
         await engine.send(session, commands.Continue())
         await engine.settled(session)
         await said(engine, session, "and now?")
+
+
+async def test_journals_tell_what_became_of_commands(home: Path) -> None:
+    props = Props()
+    async with runtime(home, [call("hold")], tools=props.tools) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="do it"))
+        await props.began.wait()
+    runs = home / "data" / "runs"
+    runs.mkdir(exist_ok=True)
+    intent = b'{"intent":{"runner":1,"runner_start":"never","boot":"another"}}\n'
+    ended = b'{"ended":{"bytes":0,"head":0}}\n'
+    for name, journal in (("t1_c1", intent), ("t1_c2", intent + ended), ("t1_c3", b"")):
+        (runs / f"{session}.{name}.run").write_bytes(journal)
+    async with runtime(home, [], tools=props.tools) as engine:
+        assert journals(engine.executor.runner, session) == {"t1_c1": "lost", "t1_c2": "ended"}
+    for path in runs.iterdir():
+        path.unlink()
+
+
+async def test_a_session_that_cannot_be_run_again_says_why(home: Path) -> None:
+    async with runtime(home, [say("Hello.")]) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "my password is hunter2")
+        await engine.erase(session, "hunter2")
+        told = await examine(engine, session, lambda _: ())
+    assert {(one.check, one.state) for one in told if one.state != "ok"} == {("log", "note"), ("replay", "note")}
 
 
 async def test_a_tampered_session_is_broken_and_not_run_again(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def _beside(log: Log, session: str, runner: Runner) -> Live:
     kept = {fold.name: log.snapshot(session, fold.name, fold.version) for fold in (SUMMARY, HISTORY)}
     return Live(
         problems=verify.verify(log, session).problems,
-        journals=_journals(runner, session),
+        journals=journals(runner, session),
         jobs=SessionJobs(runner, session).all(),
         snapshots={name: found for name, found in kept.items() if found},
     )
@@ -50,7 +50,7 @@ def _events(log: Log, session: str) -> list[Event]:
     return events
 
 
-def _journals(runner: Runner, session: str) -> dict[str, Journal]:
+def journals(runner: Runner, session: str) -> dict[str, Journal]:
     """What the newest journal of each call says."""
     paths = runner.folder.glob(f"{session}.*.run") if runner.folder.is_dir() else ()
     calls = {path.stem.rpartition(".")[2].partition(AGAIN)[0] for path in paths}
