@@ -215,6 +215,8 @@ class Runner:
                 [self._python, "-I", "-S", self._program, str(self.folder)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
+                # Ours would stay open as long as a background job runs, and with it whoever reads it to its end.
+                stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
         ours.settimeout(0.0)
