@@ -22,8 +22,7 @@ KINDS: dict[str, str] = {
     "commit": "before and after each commit of the store",
     "effect": "before and after each call, after its result is in the log, after its journal is gone",
     "file": "before each file is made, opened to write, renamed or removed, and before each process and connection",
-    "store": "before each write and sync of the store (system calls, with strace)",
-    "disk": "before each other write, sync, rename and removal (system calls, with strace)",
+    **{call: f"before each system call {call}, with strace" for call in CALLS},
     "orphan": "at each step of the runner, which lives on",
     "runner": "at each step of the runner, which dies; Sylph lives on",
     "sink": "when the world outside has done it and has not answered yet",
@@ -117,13 +116,13 @@ def _calm() -> None:
 def _plan(wish: Wish, bench: Bench, pool: ProcessPoolExecutor, *, strace: bool) -> list[Case]:
     """Every boundary there is, in the order in which they are tried: first a few of each kind, then the rest."""
     rehearsals = {name: pool.submit(bench.rehearse, name) for name in SCENARIOS}
-    traced = {(name, kind): pool.submit(bench.calls, name, kind) for name in _traced(wish) for kind in CALLS if strace}
+    traced = {name: pool.submit(bench.calls, name) for name in _traced(wish) if strace}
     groups: list[list[Case]] = []
     for name, rehearsal in rehearsals.items():
         counts, problems = rehearsal.result()
         if problems:
             raise UserError(f"{name} does not even work without a kill: {'; '.join(problems)}.", kind="failed")
-        counts |= {kind: future.result() for (of, kind), future in traced.items() if of == name}
+        counts |= traced[name].result() if name in traced else {}
         counts |= {"again": counts["commit"], "time": TIMES}
         groups += [[_case(wish.seed, name, kind, at) for at in range(1, counts[kind] + 1)] for kind in counts]
     for group in [*groups, groups]:

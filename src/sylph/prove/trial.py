@@ -2,12 +2,14 @@
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +24,9 @@ from sylph.prove.place import Place, Setting
 from sylph.prove.scenarios import SCENARIOS
 
 HANG = 30.0
-# What changes the store, and what changes any other file.
-CALLS = {
-    "store": "pwrite64,fdatasync,ftruncate",
-    "disk": "write,fsync,rename,unlink,mkdir",
-}
+CALLED = re.compile(r"^(\d+) +(\w+)\(", re.MULTILINE)
+# What the store is written with, then what any other file is. Each is a kind: strace counts each for itself.
+CALLS = ("pwrite64", "fdatasync", "write", "fsync", "rename", "unlink", "mkdir")
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -92,25 +92,25 @@ class Bench:
             shutil.rmtree(place.root, ignore_errors=True)
         return counts, problems
 
-    def calls(self, scenario: str, kind: str) -> int:
-        """How many system calls of a kind one thread makes at the most."""
-        place, sink = Place(self.root / f"{scenario}-{kind}-rehearsal"), Sink()
+    def calls(self, scenario: str) -> dict[str, int]:
+        """How many system calls of each kind one thread makes at the most."""
+        place, sink = Place(self.root / f"{scenario}-calls"), Sink()
         try:
-            self._prepare(place, self._setting(scenario, sink, kind))
+            self._prepare(place, self._setting(scenario, sink, CALLS[0]))
             trace = place.root / "trace"
-            self._traced(place, sink, ["-e", f"trace={CALLS[kind]}", "-o", str(trace)])
-            threads = [line.split(maxsplit=1)[0] for line in trace.read_text().splitlines() if "(" in line]
+            self._traced(place, sink, ["-e", f"trace={','.join(CALLS)}", "-o", str(trace)])
+            made = Counter(CALLED.findall(trace.read_text()))
         finally:
             sink.close()
         shutil.rmtree(place.root, ignore_errors=True)
-        return max((threads.count(thread) for thread in set(threads)), default=0)
+        return {kind: max((count for (_, call), count in made.items() if call == kind), default=0) for kind in CALLS}
 
     def _setting(self, scenario: str, sink: Sink, kind: str = "", at: int = 0) -> Setting:
         return Setting(scenario=scenario, port=sink.port, path=self.path, kind=kind, at=at)
 
     def _prepare(self, place: Place, setting: Setting) -> None:
         place.make(setting)
-        if setting.kind == "store":
+        if setting.kind in CALLS:
             # So that all its writes are those of one thread.
             Log.open(place.store).close()
 
@@ -120,8 +120,8 @@ class Bench:
         setting = self._setting(case.scenario, sink, kind, case.at)
         self._prepare(place, setting)
         if case.kind in CALLS:
-            kill = f"inject={CALLS[case.kind]}:signal=KILL:when={case.at}"
-            return self._traced(place, sink, ["-e", f"trace={CALLS[case.kind]}", "-e", kill, "-o", os.devnull])
+            kill = f"inject={case.kind}:signal=KILL:when={case.at}"
+            return self._traced(place, sink, ["-e", f"trace={case.kind}", "-e", kill, "-o", os.devnull])
         sink.kill_at = case.at if case.kind == "sink" else 0
         status = self._run(place, setting, sink, seconds=case.seconds)
         sink.kill_at = 0
