@@ -218,7 +218,7 @@ async def test_slash_commands(sylph: Sylph, model: Model) -> None:
         ("hi", "1 round"),
         ("/status", "openai/scripted"),
         ("/cost", "10 tokens in"),
-        ("/retry", "1 round"),
+        ("/retry", "Hello again."),
         ("/rename a better title", "renamed: a better title"),
         ("/fork", "a fork of"),
         ("/sessions", "a better title"),
@@ -228,6 +228,8 @@ async def test_slash_commands(sylph: Sylph, model: Model) -> None:
     ):
         chat.type(f"{typed}\r")
         await chat.see(shown)
+        if typed == "/retry":
+            await chat.see("1 round", times=2)
         await chat.see("> ")
     chat.type("/quit\r")
     assert await chat.end() == 0
