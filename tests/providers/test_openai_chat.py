@@ -434,3 +434,13 @@ async def test_an_unknown_model_is_answered_with_the_names_that_come_close(clien
         with pytest.raises(ProviderError) as caught:
             await chunks(provider(server.url, client), replace(HELLO, model="qwen3-codr"))
     assert "Did you mean test/qwen3-coder?" in caught.value.trouble.next[0]
+
+
+def test_two_conversations_side_by_side_get_the_bytes_they_would_get_alone(client: Client) -> None:
+    shared = provider("http://127.0.0.1:1/v1", client)
+    one = [Message("user", "a"), Message("assistant", "b"), Message("user", "c")]
+    two = [one[0], Message("assistant", "other"), Message("user", "c")]
+    for length in (1, 2, 3, 2):
+        for said in (one, two):
+            request = replace(HELLO, messages=tuple(said[:length]))
+            assert shared.body(request) == provider("http://127.0.0.1:1/v1", client).body(request)

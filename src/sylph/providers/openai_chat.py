@@ -52,7 +52,7 @@ class _Body(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     tools: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    messages: list[_Said]
+    messages: list[msgspec.Raw]
 
 
 class _Meta(msgspec.Struct):
@@ -89,6 +89,7 @@ class OpenAIChat:
         self._refused = set(refused)
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw())
+        self._last: tuple[tuple[Message, ...], list[msgspec.Raw]] = ((), [])
 
     @property
     def name(self) -> str:
@@ -103,7 +104,10 @@ class OpenAIChat:
             max_tokens=request.max_tokens if fits_old else None,
             max_completion_tokens=None if fits_old else request.max_tokens,
             tools=self._encoded(request.tools) if request.tools else msgspec.UNSET,
-            messages=[_Said("system", request.system), *map(_said, request.messages)],
+            messages=[
+                msgspec.Raw(msgspec.json.encode(_Said("system", request.system))),
+                *self._wired(request.messages),
+            ],
         )
         return msgspec.json.encode(body)
 
@@ -180,6 +184,18 @@ class OpenAIChat:
                 self._refused.add(option)
                 return True
         return False
+
+    def _wired(self, messages: tuple[Message, ...]) -> list[msgspec.Raw]:
+        """The messages' JSON. A conversation grows at its end: what the last request began with is not made again."""
+        before, wired = self._last
+        same = 0
+        for old, new in zip(before, messages, strict=False):
+            if old is not new:
+                break
+            same += 1
+        fresh = [msgspec.Raw(msgspec.json.encode(_said(message))) for message in messages[same:]]
+        self._last = (messages, [*wired[:same], *fresh])
+        return self._last[1]
 
     def _encoded(self, tools: tuple[ToolSpec, ...]) -> msgspec.Raw:
         """The tools' JSON, made once as long as the same tools come again."""
