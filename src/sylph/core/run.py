@@ -19,7 +19,6 @@ class Order:
     memory: int = 0
     head: int = 5_000_000
     tail: int = 5_000_000
-    input: bool = False
     job: bool = False
 
 

@@ -142,8 +142,6 @@ class Runner:
             self._start(order)
         elif order["do"] == "stop" and (job := self._jobs.get(order["key"])):
             self._stop(job, order.get("why", "stopped"))
-        elif order["do"] == "input" and (job := self._jobs.get(order["key"])):
-            self._input(job, order)
 
     def _start(self, order: dict[str, Any]) -> None:
         journal = Journal(self._folder, order["key"], order["head"], order["tail"])
@@ -156,7 +154,7 @@ class Runner:
                 order["argv"],
                 cwd=order["cwd"],
                 env={**order["env"], MARK: order["key"]},
-                stdin=subprocess.PIPE if order.get("input") else subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -171,13 +169,6 @@ class Runner:
         self._jobs[job.key] = job
         assert process.stdout
         self._selector.register(process.stdout, selectors.EVENT_READ, lambda: self._copy(job))
-
-    def _input(self, job: Job, order: dict[str, Any]) -> None:
-        if job.process.stdin:
-            with contextlib.suppress(OSError):
-                job.process.stdin.write(order["text"].encode())
-                if order.get("close"):
-                    job.process.stdin.close()
 
     # What happens
 

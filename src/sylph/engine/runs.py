@@ -128,7 +128,6 @@ class Runner:
             "memory": order.memory,
             "head": order.head,
             "tail": order.tail,
-            "input": order.input,
             "job": order.job,
         }
         if not order.job:
