@@ -142,7 +142,12 @@ def build(config: Config) -> App:
         gateway=Gateway(_providers(endpoints, client), _patience(config)),
         plugins=(Plugin(name="workspace", tools=workspace_tools(config.environ)), scout.plugin()),
         limits=_limits(config),
-        bounds=Bounds(seconds=limits.tool_seconds, lines=limits.output_lines, bytes=limits.output_bytes),
+        bounds=Bounds(
+            seconds=limits.tool_seconds,
+            lines=limits.output_lines,
+            bytes=limits.output_bytes,
+            memory=limits.command_memory * 1_000_000,
+        ),
         version=__version__,
     )
     return App(config=config, runtime=Runtime(open_log(config), parts), client=client, sources=sources)

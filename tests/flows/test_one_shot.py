@@ -316,3 +316,12 @@ async def test_names_that_are_not_unicode_do_no_harm(sylph: Sylph, model: Model)
     await model([say("Fine.")])
     done = await sylph.run(os.fsdecode(b"caf\xe9 please"))
     assert done.out == "Fine.\n"
+
+
+async def test_a_command_that_takes_too_much_memory_is_ended(sylph: Sylph, model: Model) -> None:
+    await sylph.run("config", "set", "limits.command_memory", "100")
+    hungry = "python3 -c 'import time; kept = bytearray(300_000_000); time.sleep(30)'"
+    server = await model([call("shell", command=hungry), say("Too much.")])
+    done = await sylph.run("--mode", "trust", "eat")
+    assert done.code == 0, done.err
+    assert "it used too much memory" in str(server.requests[1].json["messages"][-1])

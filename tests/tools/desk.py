@@ -31,6 +31,8 @@ class Desk:
     answers: Sequence[str] = ()
     kept: dict[str, str] = field(default_factory=dict[str, str])
     foreseen: dict[str, str] = field(default_factory=dict[str, str])
+    memory: int = 0
+    private: Path = field(default_factory=lambda: Path(mkdtemp(prefix="sylph-private-")))
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     runner: Runner = field(default_factory=lambda: Runner(Path(mkdtemp(prefix="sylph-runs-"))))
 
@@ -52,6 +54,8 @@ class Desk:
             whole=self._whole,
             runs=CallRuns(self.runner, self.call),
             jobs=SessionJobs(self.runner, "s"),
+            private=self.private,
+            memory=self.memory,
             foreseen=self.foreseen,
         )
 

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,7 +205,10 @@ async def test_nothing_is_written_outside_or_into_git(desk: Desk) -> None:
 
 async def test_writers_at_the_same_time_never_mix_and_leave_nothing_behind(desk: Desk) -> None:
     texts = [str(number) * 100_000 for number in range(8)]
-    calls = (desk.use("write", path="a.txt", content=text) for text in texts)
+    calls = (
+        WRITE.run(Write(path="a.txt", content=text), replace(desk.context, call=f"t1_c{number}"))
+        for number, text in enumerate(texts)
+    )
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert any(not isinstance(result, BaseException) for result in results)
     assert (desk.workspace / "a.txt").read_text() in texts

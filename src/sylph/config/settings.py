@@ -36,6 +36,9 @@ class Limits(Part, frozen=True, kw_only=True):
     retries: Annotated[int, Meta(ge=0, description="Further tries after a failed model call.")] = 4
     concurrency: Annotated[int, Meta(ge=1, description="Model calls at the same time.")] = 8
     tool_seconds: Annotated[float, Meta(gt=0, description="How long one tool call may take at the most.")] = 3600.0
+    command_memory: Annotated[
+        int, Meta(ge=0, description="Megabytes that a command and all it starts may use together; 0 for no limit.")
+    ] = 8192
     output_lines: Annotated[int, Meta(ge=10, description="Lines of a tool's output that the model sees.")] = 2000
     output_bytes: Annotated[int, Meta(ge=1024, description="Bytes of a tool's output that the model sees.")] = 51_200
 

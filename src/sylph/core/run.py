@@ -20,6 +20,8 @@ class Order:
     head: int = 5_000_000
     tail: int = 5_000_000
     job: bool = False
+    outside: bool = False
+    """To be run outside of the sandbox. Heeded only where the call was judged, and allowed, so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

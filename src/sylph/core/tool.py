@@ -30,11 +30,24 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What this call, with these arguments, would do to the world."""
+    """What this call, with these arguments, would do to the world: as much of it as can be told beforehand.
+
+    Paths are absolute, with links followed as far as they lead.
+    """
 
     effect: Effect
     risk: Risk
     why: str = ""
+    reads: tuple[str, ...] = ()
+    """Files and folders it looks at by name."""
+    writes: tuple[str, ...] = ()
+    """Files and folders it makes, changes or removes by name."""
+    hosts: tuple[str, ...] = ()
+    """Machines it reaches, where they are named."""
+    commands: tuple[str, ...] = ()
+    """Simple commands it runs, each as one line of words."""
+    outside: bool = False
+    """Whether it asks to run outside of the sandbox; that is a person's to allow, each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,10 @@ class Context:
     """Runs a command so that its outcome is known even if Sylph is killed meanwhile."""
     jobs: Jobs
     """The session's commands in the background."""
+    private: Path
+    """A folder of this session's own outside of the workspace, made by whoever needs it."""
+    memory: int = 0
+    """Bytes that a command and its children may use together; 0 for no limit."""
     foreseen: Mapping[str, str] = field(default_factory=dict[str, str])
     """In a recovery: what was written down before the effect."""
 

@@ -38,6 +38,8 @@ class Bounds:
     seconds: float = 3600.0
     lines: int = 2000
     bytes: int = 51_200
+    memory: int = 0
+    """Bytes that a command and its children may use together; 0 for no limit."""
 
 
 class Desk(Protocol):
@@ -99,6 +101,10 @@ class Executor:
         tool = self.tools.get(name)
         if tool and tool.recourse == "by_probe":
             self.runner.warm()
+
+    def private(self, session: str) -> Path:
+        """Where tools keep what belongs to a session and not into its workspace."""
+        return self.runner.folder.parent / "private" / session
 
     async def run(self, calls: Sequence[ToolCall], desk: Desk) -> None:
         """Runs calls in their order; neighbours that only read run side by side."""
@@ -199,6 +205,8 @@ class Executor:
             whole=desk.whole,
             runs=CallRuns(self.runner, _key(desk, call)),
             jobs=SessionJobs(self.runner, desk.summary.id),
+            private=self.private(desk.summary.id),
+            memory=self._bounds.memory,
             foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
         )
 

@@ -1,6 +1,7 @@
 """The door of the engine: open sessions, send them commands, watch their events."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,6 +216,7 @@ class Runtime:
             raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
         self._sessions.pop(session, None)
         await self._log.purge(session)
+        await asyncio.to_thread(shutil.rmtree, self.executor.private(session), ignore_errors=True)
 
     def export(self, session: str) -> AsyncGenerator[bytes, None]:
         return transfer.export(self._log, session)

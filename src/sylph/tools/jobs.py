@@ -37,7 +37,14 @@ def jobs(environ: Mapping[str, str]) -> Tool:
             raise ToolError("There is no command to start.", kind="bad_command", next=["Give command."])
         limit = args.seconds if args.seconds != PATIENCE else LONGEST
         place = str(folder(context.workspace, args.cwd))
-        order = Order(argv=(interpreter, "-c", args.command), cwd=place, env=basis, seconds=limit, job=True)
+        order = Order(
+            argv=(interpreter, "-c", args.command),
+            cwd=place,
+            env=basis,
+            seconds=limit,
+            memory=context.memory,
+            job=True,
+        )
         job = await context.jobs.start(context.call, order)
         return Result(text=f"Started job {job.id}.\n{told(job)}", ok=job.state == "running" or job.exit == 0)
 

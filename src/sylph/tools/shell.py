@@ -87,6 +87,7 @@ def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, 
         cwd=str(place),
         env={**basis, **args.env},
         seconds=_limit(args, context),
+        memory=context.memory,
     )
 
 
