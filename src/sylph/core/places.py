@@ -1,0 +1,22 @@
+"""Where the person, Sylph and its source live on this machine."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """What a judgement of paths must know. Paths are absolute with their links followed, as `real` gives them."""
+
+    home: Path
+    """The person's own folder."""
+    sylph: tuple[Path, ...] = ()
+    """Sylph's home, its data and its config file."""
+    source: tuple[Path, ...] = ()
+    """The program itself."""
+
+
+def real(path: str | os.PathLike[str]) -> Path:
+    """`path` with its links followed as far as they lead; what does not exist yet stays as it is named."""
+    return Path(os.path.realpath(path))

@@ -1,0 +1,139 @@
+"""Which files are nobody's business, whatever tool is used: a decision over a path alone."""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sylph.core.facts import Effect, Risk
+from sylph.core.places import Places
+
+Kind = Literal["secret", "git", "startup", "sylph", "source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Why a path is guarded, and what touching it makes of a call. `effect` is None where it stays what it was."""
+
+    kind: Kind
+    effect: Effect | None
+    risk: Risk
+    why: str
+
+
+# Everything is compared in small letters: on some file systems .ENV is .env.
+_ENVIRONMENT = re.compile(r"\.env(rc)?([._-].+)?|.+\.env")
+_HARMLESS_ENVIRONMENT = re.compile(r".*[._-](examples?|samples?|templates?|tmpl|dist|defaults?|schema)")
+_SECRET_NAMES = re.compile(
+    r"id_(rsa|dsa|ecdsa|ed25519)(_sk)?|.+_(rsa|ed25519|ecdsa)|.+\.(pem|key|ppk|p12|pfx|jks|keystore|kdbx?|asc|gpg|keychain|keychain-db)"
+    r"|\.?netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.mylogin\.cnf|\.git-credentials|\.htpasswd|\.vault-token|\.boto|\.s3cfg"
+    r"|\.terraformrc|terraform\.tfstate(\.backup)?|.+\.tfvars|\.dockercfg|credentials\.(json|toml|ya?ml|db)|client_secrets?.*\.json"
+    r"|service[-_]?account.*\.json|secrets?\.(json|toml|ya?ml|env|txt|ini)|application_default_credentials\.json"
+    r"|wallet\.dat|\.?(bash|zsh|psql|mysql|python|node_repl|sqlite)_history|\.password-store|login\.keyring|cookies\.sqlite|key[34]\.db|logins\.json"
+)
+_PUBLIC = re.compile(r".*\.pub|.*(public|cert|chain|bundle|dhparam|\bca).*\.(pem|key|asc|gpg)|pubring\..*")
+# Folders of which nothing is shown: below the home, or anywhere where the name says it all.
+_SECRET_FOLDERS = (
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".password-store",
+    ".docker/config.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/bravesoftware",
+    ".config/microsoft-edge",
+    ".config/keepassxc",
+    ".mozilla",
+    ".thunderbird",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".huggingface/token",
+    ".cache/huggingface/token",
+    "library/keychains",
+    "library/application support/google/chrome",
+    "library/application support/firefox",
+    "library/cookies",
+)
+_SECRET_SYSTEM = re.compile(
+    r"/etc/(shadow|gshadow|sudoers|krb5\.keytab|master\.passwd)-?(/.*)?|/etc/sudoers\.d(/.*)?|/etc/ssl/private(/.*)?|/etc/ssh/.*_key"
+    r"|/proc/([^/]+|self/task/[^/]+)/(environ|mem|maps|fd|cwd|root)(/.*)?|/proc/kcore|/dev/(k?mem|port)|/run/secrets(/.*)?|/var/run/secrets(/.*)?"
+    r"|/run/user/[^/]+/keyring(/.*)?|/var/lib/(sss|docker)(/.*)?"
+)
+_CERTIFICATES = re.compile(
+    r"/etc/ssl/certs/.*|/etc/ca-certificates/.*|/usr/(local/)?share/.*|.*/(site|dist)-packages/.*"
+)
+# What is run when somebody logs in or opens a shell.
+_STARTUP = re.compile(
+    r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|xprofile|xinitrc"
+    r"|inputrc|vimrc|emacs|gitconfig|pam_environment|pythonrc)"
+    r"|\.config/(autostart|systemd|fish|git|environment\.d|nvim)(/.*)?|library/launch(agents|daemons)(/.*)?|\.local/(bin|share/systemd)(/.*)?|bin(/.*)?"
+)
+
+
+def guarded(path: str | Path, *, writing: bool, places: Places) -> Guard | None:
+    """What guards `path`, which is absolute with its links followed; None where it is like any other file."""
+    text = os.path.normpath(str(path)).casefold()
+    found = _own(text, writing=writing, places=places)
+    if found:
+        return found
+    if writing and ".git" in text.split("/"):
+        return Guard("git", None, "dangerous", "changes what belongs to git itself")
+    if _secret(text):
+        if not writing:
+            return Guard("secret", None, "dangerous", "reads what looks like a secret")
+        mild = bool(_ENVIRONMENT.fullmatch(text.rpartition("/")[2]))
+        return Guard("secret", None, "caution" if mild else "dangerous", "changes what looks like a secret")
+    if writing and any(_STARTUP.fullmatch(rest) for rest in _below(text, [places.home])):
+        return Guard("startup", None, "dangerous", "changes what runs when somebody logs in")
+    return None
+
+
+def _secret(text: str) -> bool:
+    """Whether a path in small letters names what looks like a secret."""
+    name = text.rpartition("/")[2]
+    if _ENVIRONMENT.fullmatch(name):
+        return not _HARMLESS_ENVIRONMENT.fullmatch(name)
+    if _SECRET_SYSTEM.fullmatch(text):
+        return True
+    if any(f"{text}/".find(f"/{folder}/") >= 0 for folder in _SECRET_FOLDERS):
+        return not name.endswith(".pub")
+    return bool(_SECRET_NAMES.fullmatch(name)) and not _PUBLIC.fullmatch(name) and not _CERTIFICATES.fullmatch(text)
+
+
+def _own(text: str, *, writing: bool, places: Places) -> Guard | None:
+    if any(_below(text, places.sylph)):
+        if writing:
+            return Guard("sylph", "self", "dangerous", "changes Sylph's own data or settings")
+        return Guard("sylph", None, "dangerous", "reads Sylph's own data or settings")
+    if not writing:
+        return None
+    if any(_below(text, places.source)):
+        return Guard("source", "self", "dangerous", "changes the program of Sylph itself")
+    if ".sylph" in text.split("/"):
+        return Guard("sylph", "self", "dangerous", "changes the rules that Sylph works under here")
+    return None
+
+
+def _below(text: str, tops: Iterable[Path]) -> Iterable[str]:
+    """What is left of `text` below each of the `tops` that hold it; `.` for the top itself."""
+    for each in tops:
+        top = str(each).casefold().rstrip("/")
+        if text == top:
+            yield "."
+        elif text.startswith(f"{top}/"):
+            yield text[len(top) + 1 :]
