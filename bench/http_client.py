@@ -20,7 +20,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
-from sylph.providers.http import Client
+from sylph.net.http import Client
 from sylph.providers.sse import Parser
 
 SERVER = Path(__file__).parent.parent / "tests" / "model_server.py"
@@ -28,7 +28,7 @@ FLOOR = "asyncio, sylph.core.errors, sylph.core.provider"
 PACED, BURST = 1_000, 20_000
 BODY = b'{"stream":true}'
 IMPORTS = {
-    "ours (httptools)": "sylph.providers.http",
+    "ours (httptools)": "sylph.net.http",
     "h11": "h11",
     "httpcore": "httpcore, anyio",
     "httpx": "httpx",

@@ -22,10 +22,10 @@ from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
+from sylph.net.address import Proxies
+from sylph.net.http import Client
 from sylph.providers import choose, discover, tour
-from sylph.providers.address import Proxies
 from sylph.providers.endpoint import Endpoint, on_this_machine
-from sylph.providers.http import Client
 from sylph.providers.openai_chat import OpenAIChat
 from sylph.tools.all import workspace_tools
 

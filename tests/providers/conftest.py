@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sylph.providers.http import Client
+from sylph.net.http import Client
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 from tests.model_server import ModelServer
-from tests.providers.servers import saying, serving
+from tests.net.servers import saying, serving
 
 from sylph.core.provider import ModelInfo
+from sylph.net.http import Client
 from sylph.providers.discover import LOCAL, Settings, configured, find, listed, local, ollama_url
 from sylph.providers.endpoint import Endpoint, on_this_machine
-from sylph.providers.http import Client
 
 SILENT = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
-from tests.providers.servers import saying, serving
+from tests.net.servers import saying, serving
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message, ToolCall, Usage
 from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
+from sylph.net.http import Client
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.http import Client
 from sylph.providers.openai_chat import OpenAIChat
 
 TOOLS = (ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)

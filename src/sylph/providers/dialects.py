@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from sylph.core.provider import Provider
+from sylph.net.http import Client
 from sylph.providers import tour
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.http import Client
 from sylph.providers.openai_chat import OPTIONAL, OpenAIChat
 
 

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import ModelInfo
+from sylph.net.http import Client
 from sylph.providers.choose import best
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.http import Client
 from sylph.providers.openai_chat import OpenAIChat
 
 OPENAI = "https://api.openai.com/v1"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from sylph.core.provider import ModelInfo
-from sylph.providers.address import is_loopback
-from sylph.providers.http import Timeouts
+from sylph.net.address import is_loopback
+from sylph.net.http import Timeouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

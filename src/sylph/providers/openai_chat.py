@@ -10,13 +10,13 @@ import msgspec
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
+from sylph.net.http import Client
+from sylph.net.wire import Response
 from sylph.providers import choose
 from sylph.providers.chat_reply import is_json
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.failures import excerpt, failure
-from sylph.providers.http import Client
-from sylph.providers.wire import Response
 
 # A stream that has said all should end now; this long we wait for it, to use its connection again.
 LINGER = 0.25

@@ -1,16 +1,19 @@
-"""The HTTP client of every dialect: requests over connections that are kept and used again."""
+"""The HTTP client: requests over connections that are kept and used again."""
 
 import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sylph.core.errors import ProviderError
-from sylph.providers.address import Address, Proxies, basic, parse, route
-from sylph.providers.wire import Connection, Response, Unanswered
+from sylph.net.address import Address, Proxies, basic, parse, route
+from sylph.net.dial import first_of
+from sylph.net.reach import Check, Screen
+from sylph.net.wire import Connection, Response, Unanswered
 
 # Routers forget silent connections after a while, and a forgotten one swallows a request.
 IDLE_SECONDS = 30.0
@@ -30,22 +33,40 @@ PATIENT = Timeouts()
 
 
 class Client:
-    """One for all providers, in one event loop. It never follows a redirect and never asks for compression."""
+    """One for many servers, in one event loop. It never follows a redirect and never asks for compression by itself.
+
+    With a `check` it connects to no address but those that the check gives for a host: a name is looked up once.
+    Where a proxy looks names up, `screen` has a word before.
+    """
 
     def __init__(
-        self, *, proxies: Proxies | None = None, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context
+        self,
+        *,
+        proxies: Proxies | None = None,
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        check: Check | None = None,
+        screen: Screen | None = None,
     ) -> None:
         self._proxies = proxies or Proxies()
+        self._check, self._screen = check, screen or check
         self._make_tls = tls
         self._tls: ssl.SSLContext | None = None
         self._idle: dict[str, list[Connection]] = {}
 
     @asynccontextmanager
     async def get(
-        self, url: str, *, headers: Mapping[str, str] = NOTHING, timeouts: Timeouts = PATIENT
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] = NOTHING,
+        timeouts: Timeouts = PATIENT,
+        redirects: bool = False,
     ) -> AsyncGenerator[Response, None]:
+        """The response. A redirect is an error, unless the caller wants to see `redirects`, and to follow them."""
         address = parse(url)
         async with self._exchange(address, self._head("GET", address, headers), timeouts) as response:
+            if not redirects:
+                _refuse_redirect(address, response)
             yield response
 
     @asynccontextmanager
@@ -55,6 +76,7 @@ class Client:
         address = parse(url)
         head = self._head("POST", address, {**headers, "Content-Length": str(len(body))})
         async with self._exchange(address, head + body, timeouts) as response:
+            _refuse_redirect(address, response)
             yield response
 
     async def close(self) -> None:
@@ -76,7 +98,6 @@ class Client:
     async def _exchange(self, address: Address, data: bytes, timeouts: Timeouts) -> AsyncGenerator[Response, None]:
         connection, response = await self._ask(address, data, timeouts)
         try:
-            _refuse_redirect(address, response)
             yield response
         finally:
             self._release(address, connection, response)
@@ -125,7 +146,14 @@ class Client:
         hop = proxy or address
         loop = asyncio.get_running_loop()
         secure = self._context() if hop.scheme == "https" else None
-        _, connection = await loop.create_connection(lambda: Connection(address.origin), hop.host, hop.port, ssl=secure)
+
+        async def connect(where: str) -> Connection:
+            name = hop.host if secure else None
+            make = partial(Connection, address.origin)
+            _, made = await loop.create_connection(make, where, hop.port, ssl=secure, server_hostname=name)
+            return made
+
+        connection = await first_of(await self._places(address, proxy), connect)
         if proxy is None or address.scheme == "http":
             return connection
         try:
@@ -134,6 +162,14 @@ class Client:
             connection.close()
             raise
         return connection
+
+    async def _places(self, address: Address, proxy: Address | None) -> Sequence[str]:
+        """Where to connect to: the names or addresses to try."""
+        if proxy is None:
+            return await self._check(address.host, address.port) if self._check else (address.host,)
+        if self._screen:
+            await self._screen(address.host, address.port)
+        return (proxy.host,)
 
     async def _tunnel(self, connection: Connection, address: Address, proxy: Address) -> None:
         """Has the proxy pass bytes through to `address`, and speaks TLS with that end."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.model_server import ModelServer, say
-from tests.providers.servers import OK, Handler, keeping, saying, serving
+from tests.net.servers import OK, Handler, keeping, saying, serving
 
 from sylph.core.errors import ProviderError
-from sylph.providers.address import Proxies
-from sylph.providers.http import Client, Timeouts
+from sylph.net.address import Proxies
+from sylph.net.http import Client, Timeouts
 
 QUICK = Timeouts(connect=0.1, headers=0.1)
 
@@ -249,6 +249,43 @@ async def test_tls_is_spoken_and_its_connections_are_kept(certificate: Path, sec
         async with client.get(f"https://localhost:{secure}/") as response:
             assert await response.read() == b"ok"
     await client.close()
+
+
+async def test_a_checked_address_is_connected_to_and_the_certificate_is_that_of_the_name(
+    certificate: Path, secure: int
+) -> None:
+    async def check(host: str, port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    client = Client(tls=lambda: ssl.create_default_context(cafile=str(certificate)), check=check)
+    async with client.get(f"https://example.test:{secure}/") as response:
+        assert await response.read() == b"ok"
+    with pytest.raises(ProviderError, match=r"certificate .* is not trusted: Hostname mismatch"):
+        async with client.get(f"https://other.test:{secure}/"):
+            pass
+    await client.close()
+
+
+async def test_a_name_is_screened_before_a_proxy_is_asked_for_it() -> None:
+    heard: list[bytes] = []
+
+    async def screen(host: str, port: int) -> None:
+        if host.startswith("inner"):
+            raise ProviderError("bad_request", f"{host} is private")
+
+    async with serving(proxying(0, heard)) as port:
+        client = Client(proxies=Proxies(http=f"http://127.0.0.1:{port}"), check=unwanted, screen=screen)
+        async with client.get("http://outer.test/") as response:
+            assert await response.read() == b"ok"
+        with pytest.raises(ProviderError, match=r"inner\.test is private"):
+            async with client.get("http://inner.test/"):
+                pass
+        await client.close()
+    assert len(heard) == 1
+
+
+async def unwanted(host: str, port: int) -> tuple[str, ...]:
+    raise AssertionError(f"{host} was looked up, though a proxy does that")
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(client: Client, secure: int) -> None:

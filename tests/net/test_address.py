@@ -1,7 +1,7 @@
 import pytest
 
 from sylph.core.errors import ProviderError
-from sylph.providers.address import Proxies, basic, parse, route
+from sylph.net.address import Proxies, basic, parse, route
 
 PROXIES = Proxies(http="http://proxy:3128", https="proxy:3129", no="internal.org, .corp ,10.0.0.1:8080")
 

@@ -1,0 +1,1 @@
+"""HTTP for every part that needs it, and where it may lead."""
