@@ -82,7 +82,9 @@ class Stage:
         for text, actor in said:
             asked = (await self.see(lambda body: isinstance(body, facts.Asked))).body
             assert isinstance(asked, facts.Asked)
-            await self.send(commands.Answer(id=asked.id, answer=text, reason="as I said", actor=actor))
+            changed = '{"command":"touch changed"}' if text == "edit" else ""
+            answer = commands.Answer(id=asked.id, answer=text, reason="as I said", actor=actor, arguments=changed)
+            await self.send(answer)
 
     async def settle(self) -> None:
         await self.app.runtime.settled(self.session)
@@ -112,7 +114,8 @@ TOOLS = [
 async def approvals(stage: Stage) -> None:
     await stage.begin(mode="ask")
     await stage.open("change things")
-    await stage.answer(("yes", "user"), ("no", "user"), ("session", "user"), ("blue", "user"), ("", "nobody"))
+    await stage.answer(("yes", "user"), ("yes", "user"), ("no", "user"), ("edit", "user"))
+    await stage.answer(("session", "user"), ("blue", "user"), ("", "nobody"))
     await stage.settle()
     await stage.say("plan only", dry_run=True)
     await stage.send(commands.SetMode(mode="plan"))
@@ -121,7 +124,9 @@ async def approvals(stage: Stage) -> None:
 
 APPROVALS = [
     calls(("write", {"path": "a", "content": "a"}), ("write", {"path": "b", "content": "b"})),
-    calls(("write", {"path": "c", "content": "c"}), ("write", {"path": "d", "content": "d"})),
+    calls(("write", {"path": "c", "content": "c"}), ("shell", {"command": "rm a"}), ("shell", {"command": "touch x"})),
+    call("write", path="d", content="d"),
+    call("write", path="d2", content="d"),
     call("ask_user", questions=[{"question": "Which colour?"}]),
     call("shell", command="echo nobody sees this"),
     say("Asked."),

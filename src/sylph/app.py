@@ -8,9 +8,11 @@ from pathlib import Path
 
 from sylph import __version__
 from sylph.config import Config, Model, Provider
+from sylph.config.rulebook import FileRulebook
 from sylph.core.commands import SetMode, SetModel
 from sylph.core.errors import NoModel, ProviderError, UserError
 from sylph.core.facts import Mode
+from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelInfo
 from sylph.core.provider import Provider as ModelProvider
@@ -18,6 +20,7 @@ from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
+from sylph.engine.permit import Consent
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
@@ -142,6 +145,12 @@ def build(config: Config) -> App:
         gateway=Gateway(_providers(endpoints, client), _patience(config)),
         plugins=(Plugin(name="workspace", tools=workspace_tools(config.environ)), scout.plugin()),
         limits=_limits(config),
+        consent=Consent(
+            rulebook=rulebook_of(config),
+            places=places_of(config),
+            wait_seconds=config.settings.approvals.wait_seconds,
+            session_hours=config.settings.approvals.session_hours,
+        ),
         bounds=Bounds(
             seconds=limits.tool_seconds,
             lines=limits.output_lines,
@@ -163,6 +172,17 @@ def open_log(config: Config) -> Log:
         # Where this is not possible, opening the store says why.
         config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Log.open(store_of(config))
+
+
+def places_of(config: Config) -> Places:
+    """What is protected on this machine, whatever the tool."""
+    own = (config.home, config.data, config.file)
+    home = Path(config.environ.get("HOME") or Path.home())
+    return Places(home=real(home), sylph=tuple(map(real, own)), source=(real(Path(__file__).parent),))
+
+
+def rulebook_of(config: Config) -> FileRulebook:
+    return FileRulebook(config.settings.rules, config.home / "rules.toml")
 
 
 def store_of(config: Config) -> Path:

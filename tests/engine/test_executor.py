@@ -11,7 +11,6 @@ from tests.engine.stage import TOOLS, Props, Put, bodies, put, results, said, se
 
 from sylph.core import commands, facts, signals
 from sylph.core.errors import NotFound, ToolError, UserError
-from sylph.core.facts import Effect, Mode
 from sylph.core.messages import ToolCall
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Reply
@@ -19,7 +18,6 @@ from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.engine.executor import Bounds, Executor, parse
 from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
-from sylph.engine.policy import MODES, decide
 from sylph.engine.runs import Runner
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.shape import shape
@@ -171,31 +169,6 @@ async def test_a_dry_run_changes_nothing_and_says_what_it_would_have_done(home: 
         first, second = results(await play(engine, session, commands.Send(text="go", dry_run=True)))
     assert first.output == "[dry run: nothing was changed]\nwould write a"
     assert (second.trouble and second.trouble.kind, (home / "a").exists()) == ("not_found", False)
-
-
-RULES = """
-                read  write external self
-trust           allow allow allow    allow
-auto_noselfmod  allow allow allow    ask
-ask             allow ask   ask      ask
-sandbox         allow ask   ask      deny
-plan            allow deny  deny     deny
-"""
-
-
-def test_the_modes_are_this_table() -> None:
-    head, *rows = [line.split() for line in RULES.strip("\n").splitlines()]
-    assert {row[0]: dict(zip(head, row[1:], strict=True)) for row in rows} == MODES
-
-
-@pytest.mark.parametrize("mode", list(MODES))
-def test_a_grant_turns_a_question_into_a_yes_and_nothing_else(mode: Mode) -> None:
-    effects: list[Effect] = ["read", "write", "external", "self"]
-    for effect in effects:
-        plain, granted = decide(mode, effect, "dangerous"), decide(mode, effect, "dangerous", granted=True)
-        assert granted.decision == ("allow" if plain.decision == "ask" else plain.decision)
-        assert plain.reason
-        assert "dangerous" in plain.reason
 
 
 async def test_a_no_and_its_reason_reach_the_model(home: Path) -> None:

@@ -202,7 +202,7 @@ async def test_what_is_not_paused_cannot_go_on(home: Path) -> None:
 
 async def test_a_pause_before_a_question_holds_first_and_asks_then(home: Path) -> None:
     props = Props()
-    script = [calls(("hold", {}), ("put", {"path": "a"})), say("Done.")]
+    script = [call("hold"), call("put", path="a"), say("Done.")]
     async with runtime(home, script, tools=props.tools) as engine:
         session = await begin(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="do it"))

@@ -5,6 +5,7 @@ import pytest
 from sylph.core.errors import Trouble
 from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
+from sylph.core.permission import Rule
 from sylph.interfaces.clean import clean
 from sylph.interfaces.render import (
     ago,
@@ -116,8 +117,10 @@ def test_an_approval_warns_of_what_only_its_arguments_hold() -> None:
 
 
 def test_an_approval_says_what_a_yes_for_the_session_covers() -> None:
-    asked = Asked(id="q", kind="approval", question="May edit run?", detail="x", grant="every edit, for this session")
-    assert text(question_lines(asked))[-1] == "  [a] covers every edit, for this session"
+    asked = Asked(
+        id="q", kind="approval", question="May edit run?", detail="x", grants=(Rule(decision="allow", tool="write"),)
+    )
+    assert text(question_lines(asked))[-1] == "  [a] for this session: allow write"
 
 
 def test_a_dry_run_is_unmistakable() -> None:

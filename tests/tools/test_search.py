@@ -3,8 +3,8 @@ import os
 import pytest
 from tests.tools.desk import Desk, refused
 
+from sylph.core.globs import matcher
 from sylph.core.tool import Tool
-from sylph.tools.globs import matcher
 from sylph.tools.ripgrep import Ripgrep, located
 from sylph.tools.scan import Scan
 from sylph.tools.search import GATHERED, find, grep

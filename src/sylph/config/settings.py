@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from sylph.core.facts import Mode
+from sylph.core.permission import Rule
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -48,10 +49,21 @@ class Compaction(Part, frozen=True, kw_only=True):
     keep: Annotated[float, Meta(ge=0, lt=1, description="Share of the window that stays as it was said.")] = 0.3
 
 
+class Approvals(Part, frozen=True, kw_only=True):
+    wait_seconds: Annotated[float, Meta(gt=0, description="How long a question stands until silence means no.")] = (
+        86_400.0
+    )
+    session_hours: Annotated[float, Meta(gt=0, description="How long a yes for the session counts.")] = 24.0
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
     providers: dict[str, Provider] = {}
+    rules: Annotated[
+        tuple[Rule, ...], Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits.")
+    ] = ()
+    approvals: Approvals = Approvals()
     limits: Limits = Limits()
     compaction: Compaction = Compaction()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True

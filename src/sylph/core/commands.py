@@ -16,12 +16,13 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer an `asked`. The first answer counts."""
+    """Answer an `asked`. The first answer counts. `edit` comes with the `arguments` to run instead."""
 
     id: str
     answer: str
     reason: str = ""
     actor: str = "user"
+    arguments: str = ""
 
 
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,10 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetMode(msgspec.Struct, frozen=True, kw_only=True):
+    """Change what may be done without asking. Only a person may loosen it."""
+
     mode: Mode
+    actor: str = "user"
 
 
 class SetModel(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,10 @@ import msgspec
 from sylph.core.errors import Trouble
 from sylph.core.events import Fact
 from sylph.core.messages import Usage
+from sylph.core.permission import NOWHERE, Decision, Effect, Mode, Reach, Risk, Rule
 
 Outcome = Literal["finished", "failed", "cancelled", "budget", "interrupted"]
 Delivery = Literal["start", "steer", "follow"]
-Decision = Literal["allow", "ask", "deny"]
-Mode = Literal["trust", "auto_noselfmod", "ask", "sandbox", "plan"]
-Effect = Literal["read", "write", "external", "self"]
-Risk = Literal["safe", "caution", "dangerous"]
 Recourse = Literal["pure", "by_content", "by_key", "by_probe", "unknowable"]
 StepStatus = Literal["pending", "doing", "done", "dropped"]
 
@@ -260,7 +257,8 @@ class ToolCalled(Fact, frozen=True, kw_only=True):
 class ToolDecided(Fact, frozen=True, kw_only=True):
     """Whether a call may run, who said so, and why.
 
-    `digest` binds it to the arguments; `grant` is what was allowed for the rest of the session.
+    `digest` binds it to the arguments, and `reach` tells what they would touch; `arguments` is what the person made of
+    them, where they did. `grants` was allowed for the rest of the session, `remembered` for good.
     """
 
     wire: ClassVar[str] = "tool.decided"
@@ -271,7 +269,10 @@ class ToolDecided(Fact, frozen=True, kw_only=True):
     effect: Effect
     risk: Risk
     digest: str = ""
-    grant: str = ""
+    reach: Reach = NOWHERE
+    arguments: str = ""
+    grants: tuple[Rule, ...] = ()
+    remembered: tuple[Rule, ...] = ()
 
 
 class ToolStarted(Fact, frozen=True, kw_only=True):
@@ -309,7 +310,8 @@ class ToolFinished(Fact, frozen=True, kw_only=True):
 class Asked(Fact, frozen=True, kw_only=True):
     """The turn waits for a person. The answer comes back as a command, then as the fact `answered`.
 
-    `grant` says in words what the choice `session` of an approval would allow.
+    An approval can be about several `calls` of one kind. `grants` is what its choice `session` would allow, `rules`
+    what `always` would remember; `effect`, `risk` and `reach` tell what the call would do.
     """
 
     wire: ClassVar[str] = "asked"
@@ -321,11 +323,16 @@ class Asked(Fact, frozen=True, kw_only=True):
     free: bool = False
     call: str = ""
     detail: str = ""
-    grant: str = ""
+    calls: tuple[str, ...] = ()
+    effect: Effect | None = None
+    risk: Risk | None = None
+    reach: Reach = NOWHERE
+    grants: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 class Answered(Fact, frozen=True, kw_only=True):
-    """A person's answer, or that none could be had (`by` is `nobody`)."""
+    """A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's."""
 
     wire: ClassVar[str] = "answered"
     durable: ClassVar[bool] = True
@@ -333,6 +340,7 @@ class Answered(Fact, frozen=True, kw_only=True):
     answer: str
     reason: str = ""
     by: str = ""
+    arguments: str = ""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -9,8 +9,11 @@ import msgspec
 
 from sylph.core.errors import Trouble
 from sylph.core.facts import Effect, Fact, Recourse, Risk
+from sylph.core.permission import NOWHERE, Reach
 from sylph.core.provider import ToolSpec
 from sylph.core.run import Jobs, Runs
+
+LONG, MANY = 500, 50
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +51,24 @@ class Judged:
     """Simple commands it runs, each as one line of words."""
     outside: bool = False
     """Whether it asks to run outside of the sandbox; that is a person's to allow, each time."""
+
+    @property
+    def reach(self) -> Reach:
+        """The same for the log, where nobody reads what is endless."""
+        if not (self.reads or self.writes or self.hosts or self.commands or self.outside or self.why):
+            return NOWHERE
+        return Reach(
+            reads=_short(self.reads),
+            writes=_short(self.writes),
+            hosts=_short(self.hosts),
+            commands=_short(self.commands),
+            outside=self.outside,
+            why=self.why[:LONG],
+        )
+
+
+def _short(items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(item[:LONG] for item in items[:MANY])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,31 +1,28 @@
 """Every tool call goes through here: find it, check it, have it allowed, run it, and always have a result."""
 
 import asyncio
-import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
-
-import msgspec
+from typing import Any
 
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import Refused, SylphError, ToolError, Trouble, Unknown
-from sylph.core.events import Fact, Signal
-from sylph.core.facts import Asked
 from sylph.core.messages import ToolCall
 from sylph.core.provider import ToolSpec
 from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.engine.desk import Desk
 from sylph.engine.jobs import SessionJobs
-from sylph.engine.policy import Ruling, decide
+from sylph.engine.permit import Consent, Permits
+from sylph.engine.ready import Ready, parse
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.shape import shape
-from sylph.engine.summary import Summary
+from sylph.engine.summary import OpenCall
 from sylph.engine.trip import Trip, untripped
 
-YES, SESSION, NO = "yes", "session", "no"
 GRACE = 5.0
 
 logger = logging.getLogger(__name__)
@@ -40,31 +37,6 @@ class Bounds:
     bytes: int = 51_200
     memory: int = 0
     """Bytes that a command and its children may use together; 0 for no limit."""
-
-
-class Desk(Protocol):
-    """What the executor needs of the session it works for."""
-
-    @property
-    def summary(self) -> Summary: ...
-    async def emit(
-        self, *facts: Fact, durable: bool | None = None, blobs: Sequence[tuple[str, bytes]] = ()
-    ) -> object: ...
-    def show(self, signal: Signal) -> None: ...
-    async def ask(self, build: Callable[[str], Asked]) -> facts.Answered: ...
-    async def hold(self) -> None: ...
-    async def whole(self, call: str) -> str | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call that can run: its tool, its typed arguments and what they would do."""
-
-    call: ToolCall
-    tool: Tool
-    args: Any
-    judged: Judged
-    context: Context
 
 
 class _Watch:
@@ -89,8 +61,10 @@ class Executor:
         bounds: Bounds | None = None,
         clock: Clock | None = None,
         trip: Trip = untripped,
+        consent: Consent | None = None,
     ) -> None:
         self.runner, self._trip = runner, trip
+        self.permits = Permits(consent or Consent(), self.ready)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
         self._bounds = bounds or Bounds()
@@ -108,12 +82,26 @@ class Executor:
 
     async def run(self, calls: Sequence[ToolCall], desk: Desk) -> None:
         """Runs calls in their order; neighbours that only read run side by side."""
+        await self._ask_ahead(calls, desk)
         for group in self._groups(calls):
             await desk.hold()
             if len(group) == 1:
                 await self._one(group[0], desk)
                 continue
             await _together([self._one(call, desk) for call in group])
+
+    async def _ask_ahead(self, calls: Sequence[ToolCall], desk: Desk) -> None:
+        """What a round needs a person for is asked at once, and not one call after the other."""
+        if len(calls) < 2 or desk.summary.dry_run:
+            return
+        ready: list[Ready] = []
+        for call in calls:
+            known = desk.summary.open_calls.get(call.id)
+            if not (known and known.started):
+                # What is wrong with a call is told when it is its turn.
+                with suppress(ToolError):
+                    ready.append(self.ready(call, desk))
+        await self.permits.ahead(ready, desk)
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
         groups: list[list[ToolCall]] = []
@@ -140,6 +128,7 @@ class Executor:
             logger.exception("tool %s failed", call.name)
             trouble = Trouble("tool_crashed", f"{call.name} failed: {type(error).__name__}: {error}")
             result = Result(text=_told(trouble), ok=False, trouble=trouble)
+        result = _noted(desk.summary.open_calls.get(call.id), result)
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
         finished = facts.ToolFinished(
             call=call.id,
@@ -158,17 +147,17 @@ class Executor:
         self._trip("effect forgotten")
 
     async def _outcome(self, call: ToolCall, desk: Desk, watch: "_Watch") -> Result:
-        ready = self._ready(call, desk)
+        ready = self.ready(call, desk)
         known = desk.summary.open_calls.get(call.id)
         # What had started when the process died is run again only if it surely had no effect.
         doubtful = known and known.started and not _repeatable(ready.tool)
         if doubtful and (result := await self._recover(ready)):
             return result
-        await self._permit(ready, desk)
+        ready = await self._permit(ready, desk)
         watch.start()
         return await self._perform(ready, desk)
 
-    async def _recover(self, ready: _Ready) -> Result | None:
+    async def _recover(self, ready: Ready) -> Result | None:
         if ready.tool.recover:
             return await ready.tool.recover(ready.args, ready.context)
         raise Unknown(
@@ -176,7 +165,7 @@ class Executor:
             next=["Find out what happened (look at the files, the process, the service) before doing it again."],
         )
 
-    def _ready(self, call: ToolCall, desk: Desk) -> _Ready:
+    def ready(self, call: ToolCall, desk: Desk) -> Ready:
         tool = self.tools.get(call.name)
         if tool is None:
             raise ToolError(
@@ -185,7 +174,7 @@ class Executor:
         args = parse(tool, call.arguments)
         context = self._context(call, tool, desk)
         judged = tool.judge(args, context) if tool.judge else Judged(tool.effect, tool.risk)
-        return _Ready(call, tool, args, judged, context)
+        return Ready(call, tool, args, self.permits.judged(judged), context)
 
     def _context(self, call: ToolCall, tool: Tool, desk: Desk) -> Context:
         def output(text: str) -> None:
@@ -210,33 +199,9 @@ class Executor:
             foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
         )
 
-    async def _permit(self, ready: _Ready, desk: Desk) -> None:
+    async def _permit(self, ready: Ready, desk: Desk) -> Ready:
         """Writes the decision down, and that the call starts: on the disk before an effect can be."""
-        known = desk.summary.open_calls.get(ready.call.id)
-        bound = digest(ready.call)
-        key = grant(ready)
-        ruling = decide(desk.summary.mode, ready.judged.effect, ready.judged.risk, granted=key in desk.summary.grants)
-        granted = ""
-        if known and known.decided and known.digest == bound:
-            # Decided before the process died: the same call with the same arguments is not asked about twice.
-            ruling = Ruling("allow", "allowed before the interruption", "log")
-        elif ruling.decision == "ask" and desk.summary.dry_run:
-            ruling = Ruling("allow", "a dry run changes nothing", "dry_run")
-        elif ruling.decision == "ask":
-            ruling, granted = await self._approval(ready, desk, key)
-        decided = facts.ToolDecided(
-            call=ready.call.id,
-            decision=ruling.decision,
-            reason=ruling.reason,
-            by=ruling.by,
-            effect=ready.judged.effect,
-            risk=ready.judged.risk,
-            digest=bound,
-            grant=granted,
-        )
-        if ruling.decision != "allow":
-            await desk.emit(decided)
-            raise Refused(f"{ready.tool.name} was not permitted: {ruling.reason}.", next=_otherwise(ruling))
+        ready, decided = await self.permits.permit(ready, desk)
         effect = ready.judged.effect != "read" and not desk.summary.dry_run
         foreseen = dict[str, str]()
         if effect and ready.tool.foresee:
@@ -245,33 +210,11 @@ class Executor:
             call=ready.call.id, effect=ready.judged.effect, recourse=ready.tool.recourse, foreseen=foreseen
         )
         await desk.emit(decided, started, durable=effect)
+        return ready
 
-    async def _approval(self, ready: _Ready, desk: Desk, key: str) -> tuple[Ruling, str]:
-        detail = await self._preview(ready)
-        answered = await desk.ask(
-            lambda id: facts.Asked(
-                id=id,
-                kind="approval",
-                question=f"May {ready.tool.name} run?",
-                choices=(YES, SESSION, NO),
-                call=ready.call.id,
-                detail=detail,
-                grant=_granting(ready),
-            )
-        )
-        if answered.answer in (YES, SESSION):
-            reason = "you said yes" + (" for the session" if answered.answer == SESSION else "")
-            return Ruling("allow", reason, answered.by), key if answered.answer == SESSION else ""
-        why = "nobody was there to say yes" if answered.by == "nobody" else "the user said no"
-        return Ruling("deny", f"{why}: {answered.reason}" if answered.reason else why, answered.by), ""
-
-    async def _preview(self, ready: _Ready) -> str:
-        """What the call would do. A call that is sure to fail fails here: nobody is asked about it."""
-        return await ready.tool.preview(ready.args, ready.context) if ready.tool.preview else ready.judged.why
-
-    async def _perform(self, ready: _Ready, desk: Desk) -> Result:
+    async def _perform(self, ready: Ready, desk: Desk) -> Result:
         if desk.summary.dry_run and ready.judged.effect != "read":
-            return Result(text=f"[dry run: nothing was changed]\n{await self._preview(ready)}", dry=True)
+            return Result(text=f"[dry run: nothing was changed]\n{await ready.preview()}", dry=True)
         limit = None if ready.tool.seconds is None else ready.context.seconds + GRACE
         timer = asyncio.timeout(limit)
         try:
@@ -311,33 +254,12 @@ def _key(desk: Desk, call: ToolCall) -> str:
     return f"{desk.summary.id}.{call.id}"
 
 
-def parse(tool: Tool, arguments: str) -> Any:
-    """The typed arguments, or an error that tells the model what to send instead."""
-    try:
-        return msgspec.json.decode(arguments or "{}", type=tool.args, strict=False)
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError) as error:
-        fields = ", ".join(tool.args.__struct_fields__)
-        raise ToolError(
-            f"The arguments of {tool.name} are not right: {error}.",
-            kind="invalid_arguments",
-            next=[f"Call it again with valid JSON. Its fields: {fields}."],
-        ) from error
-
-
-def digest(call: ToolCall) -> str:
-    """Binds an approval to exactly this call."""
-    return hashlib.blake2b(f"{call.name}\0{call.arguments}".encode("utf-8", "replace"), digest_size=16).hexdigest()
-
-
-def grant(ready: _Ready) -> str:
-    """What a yes for the session covers: a file tool as a whole, anything else only with the same arguments."""
-    return ready.tool.name if ready.tool.recourse == "by_content" else f"{ready.tool.name}:{digest(ready.call)}"
-
-
-def _granting(ready: _Ready) -> str:
-    if ready.tool.recourse == "by_content":
-        return f"every {ready.tool.name} of a file in the workspace, for the rest of this session"
-    return "exactly this call again, for the rest of this session"
+def _noted(call: OpenCall | None, result: Result) -> Result:
+    """The model hears what was run instead of what it called."""
+    if not (call and call.edited):
+        return result
+    note = f"[the user changed the arguments to {call.arguments}]\n"
+    return result if result.text.startswith(note) else replace(result, text=note + result.text)
 
 
 async def _question(question: Question, call: ToolCall, desk: Desk) -> str:
@@ -367,9 +289,3 @@ def _told(trouble: Trouble) -> str:
     lines += [f"{key}: {value}" for key, value in trouble.details.items()]
     lines += [f"Next: {action}" for action in trouble.next]
     return "\n".join(lines)
-
-
-def _otherwise(ruling: Ruling) -> list[str]:
-    if ruling.by == "mode":
-        return ["Go on without it, or say what you would have done."]
-    return ["Do not try the same again; ask or find another way."]

@@ -8,7 +8,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Answered, Asked
 from sylph.core.ids import question_id
 from sylph.engine.book import Book, Shelf
-from sylph.engine.summary import question_key
+from sylph.engine.summary import approval_key, question_keys
 
 
 class Floor(Book):
@@ -16,7 +16,6 @@ class Floor(Book):
         super().__init__(id, shelf)
         self._answers: dict[str, asyncio.Future[Answered]] = {}
         self._unpaused = asyncio.Event()
-        self._asking = asyncio.Lock()
 
     async def hold(self) -> None:
         """The safe point between steps: a requested pause takes hold here."""
@@ -35,20 +34,40 @@ class Floor(Book):
         if waiting:
             await self.emit(*(facts.InputDelivered(id=id) for id in waiting))
 
-    async def ask(self, build: Callable[[str], Asked]) -> Answered:
-        """Waits for a person, as long as it takes. Whichever door answers first is heard."""
-        # One question at a time, also when calls run side by side.
-        async with self._asking:
-            asked = build(question_id(self.summary.open_turn, self.summary.questions + 1))
-            if known := self.summary.answers.get(question_key(asked)):
-                # Answered before the process died: an answer that was acknowledged is an answer kept.
+    def heard(self, call: str) -> Answered | None:
+        """An answer that was acknowledged is an answer kept, also when the process died since."""
+        return self.summary.answers.get(approval_key(call))
+
+    async def ask(self, build: Callable[[str], Asked], wait: float | None = None) -> Answered:
+        """Waits for a person, for `wait` seconds at most. Whichever door answers first is heard.
+
+        Several may wait at the same time; the turn goes on when all of them have their answer.
+        """
+        await self.hold()
+        asked = build(question_id(self.summary.open_turn, self.summary.questions + 1))
+        for key in question_keys(asked):
+            if known := self.summary.answers.get(key):
                 return known
-            answer = self._answers[asked.id] = asyncio.get_running_loop().create_future()
-            await self.hold()
+        answer = self._answers[asked.id] = asyncio.get_running_loop().create_future()
+        if self.state == "awaiting_user":
+            await self.emit(asked)
+        else:
             await self.enter("ask", asked)
-            answered = await answer
+        answered = await self._patiently(asked, answer, wait)
+        if self.state == "awaiting_user" and not self.summary.asked:
             await self.enter("answer")
-            return answered
+        return answered
+
+    async def _patiently(self, asked: Asked, answer: "asyncio.Future[Answered]", wait: float | None) -> Answered:
+        try:
+            async with asyncio.timeout(wait):
+                return await asyncio.shield(answer)
+        except TimeoutError:
+            if answer.done():
+                return answer.result()
+        silence = Answered(id=asked.id, answer="no", reason="the question was open too long", by="nobody")
+        await self.emit(silence, actor="nobody")
+        return silence
 
     def _committed(self, events: list[Event], done: "asyncio.Future[None]") -> None:
         """An answer is heard when it is in the log, whatever becomes of whoever brought it."""

@@ -15,6 +15,7 @@ from sylph.core.errors import UserError
 from sylph.core.events import Event
 from sylph.core.plugin import Plugin, merge
 from sylph.core.provider import Provider
+from sylph.core.rules import NoRules
 from sylph.engine import served, transfer
 from sylph.engine.divergence import Divergence
 from sylph.engine.gateway import Gateway
@@ -123,7 +124,15 @@ class _Player:
             name="recorded", tools=tools, sections=plugin.sections, prepare=(partial(served.notes, tape),)
         )
         limits = _limits(parts.limits, tape.events)
-        return Parts(gateway=gateway, plugins=(recorded,), limits=limits, bounds=parts.bounds, version=parts.version)
+        consent = replace(parts.consent, rulebook=NoRules(), places=None, arbiter=partial(served.arbiter, tape))
+        return Parts(
+            gateway=gateway,
+            plugins=(recorded,),
+            limits=limits,
+            bounds=parts.bounds,
+            consent=consent,
+            version=parts.version,
+        )
 
     async def play(self) -> None:
         while happening := await self.tape.happening(STALL):

@@ -21,6 +21,7 @@ from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
+from sylph.engine.permit import Consent
 from sylph.engine.runs import PROGRAM, Runner
 from sylph.engine.seal import Draft
 from sylph.engine.session import Session
@@ -50,6 +51,7 @@ class Parts:
     bounds: Bounds = field(default_factory=Bounds)
     version: str = ""
     inbox: int = 1024
+    consent: Consent = field(default_factory=Consent)
     trip: Trip = untripped
     runner: str = PROGRAM
 
@@ -63,7 +65,7 @@ class Runtime:
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
         runner = Runner(log.path.parent / "runs", program=parts.runner)
-        self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip)
+        self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip, parts.consent)
         system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,

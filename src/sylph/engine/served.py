@@ -9,14 +9,18 @@ from sylph.core import facts
 from sylph.core.errors import ProviderError, Refused, SylphError, ToolError, Trouble
 from sylph.core.events import Carried, Event, Fact
 from sylph.core.messages import ToolCall, Usage
+from sylph.core.permission import Effect, Reach, Risk
 from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.core.tool import Context, Judged, Question, Result, Tool
 from sylph.engine.gateway import FIRST, WHOLE, Patience, prompt_digest
 from sylph.engine.outside import cut_off
+from sylph.engine.policy import Case, Ruling, decide
 from sylph.engine.tape import Tape
 from sylph.engine.turn import INTERRUPTION
 
+# What no log can tell: it is in the configuration, or on the machine.
+OUTSIDE = ("rule", "project", "guard", "sandbox")
 DRY = "[dry run: nothing was changed]\n"
 F = TypeVar("F", bound=Fact)
 
@@ -190,25 +194,23 @@ class ServedTool:
 
     def judge(self, args: Any, context: Context) -> Judged:  # noqa: ARG002 - it has been judged
         self._sure_to_fail(context.call)
-        why = ""
-        for event in self.tape.ahead:
-            match event.body:
-                case facts.Asked(call=call, detail=detail) if call == context.call:
-                    why = detail
-                case facts.ToolDecided(call=call, effect=effect, risk=risk) if call == context.call:
-                    return Judged(effect, risk, why)
-                case facts.ToolFinished(call=call) if call == context.call:
-                    break
-                case _:
-                    pass
-        # Nobody came to decide it: it was asked about, or it was found again.
-        return Judged("external" if why else self.tool.effect, self.tool.risk, why)
+        match self._own(context.call):
+            case facts.Asked(effect=effect, risk=risk, reach=reach) if effect and risk:
+                return _judged(effect, risk, reach)
+            case facts.ToolDecided(effect=effect, risk=risk, reach=reach):
+                return _judged(effect, risk, reach)
+            case _:
+                # Nobody came to decide it: it was found again.
+                return Judged(self.tool.effect, self.tool.risk)
 
     async def preview(self, args: Any, context: Context) -> str:  # noqa: ARG002 - it has been seen
         await self.tape.linger()
         match self._own(context.call):
-            case facts.Asked(detail=detail):
-                return detail
+            case facts.Asked(detail=detail, call=first) as asked:
+                if self._later(asked):
+                    raise ToolError("It could not be shown yet.")
+                # That of several calls stands with the first of them.
+                return detail if first == context.call else ""
             case facts.ToolFinished(dry=True) as body:
                 return self._whole(body).removeprefix(DRY)
             case facts.ToolFinished(trouble=Trouble() as trouble):
@@ -234,13 +236,24 @@ class ServedTool:
         """The next fact about a call."""
         for event in self.tape.ahead:
             match event.body:
-                case facts.Asked(call=of) | facts.ToolDecided(call=of) | facts.ToolFinished(call=of) if of == call:
+                case facts.ToolDecided(call=of) | facts.ToolFinished(call=of) if of == call:
                     return event.body
+                case facts.Asked(kind="approval") as asked if about(asked, call):
+                    return asked
                 case facts.TurnEnded():
                     return None
                 case _:
                     pass
         return None
+
+    def _later(self, asked: facts.Asked) -> bool:
+        """Whether other calls were seen to before it was asked about."""
+        for event in self.tape.ahead:
+            if event.body is asked:
+                return False
+            if isinstance(event.body, facts.ToolStarted | facts.ToolFinished):
+                return True
+        return False
 
     def _sure_to_fail(self, call: str) -> None:
         """A call that was neither decided nor started before it had a result failed at this very point."""
@@ -279,6 +292,32 @@ class Failed(SylphError):
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.message)
         self.trouble = trouble
+
+
+def arbiter(tape: Tape, call: str, case: Case) -> Ruling:
+    """What was decided then, where that came from outside of the log: from rules, protected places, the sandbox."""
+    for event in tape.ahead:
+        match event.body:
+            case facts.Asked(kind="approval") as asked if about(asked, call):
+                return Ruling("ask", "a person was asked", "log")
+            case facts.ToolDecided(call=of, decision=decision, reason=reason, by=by) if of == call:
+                return Ruling(decision, reason, by) if by in OUTSIDE else decide(case)
+            case facts.ToolFinished(call=of) if of == call:
+                break
+            case _:
+                pass
+    return decide(case)
+
+
+def about(asked: facts.Asked, call: str) -> bool:
+    """Whether an approval is about a call."""
+    return call == asked.call or call in asked.calls
+
+
+def _judged(effect: Effect, risk: Risk, reach: Reach) -> Judged:
+    return Judged(
+        effect, risk, reach.why, reach.reads, reach.writes, reach.hosts, reach.commands, outside=reach.outside
+    )
 
 
 def _failing(tape: Tape) -> bool:

@@ -5,12 +5,15 @@ import logging
 from collections.abc import Callable
 
 from sylph.core import commands, facts, signals
-from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, Trouble, UserError
+from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, ToolError, Trouble, UserError
 from sylph.core.events import Fact
 from sylph.core.facts import Outcome
 from sylph.core.ids import input_id, turn_id
 from sylph.engine import turn
 from sylph.engine.floor import Floor
+from sylph.engine.permit import EDIT
+from sylph.engine.policy import LOOSE
+from sylph.engine.ready import parse
 from sylph.engine.states import Trigger, step
 from sylph.engine.summary import Summary
 from sylph.engine.turn import MOST_RESUMES, Hands
@@ -70,8 +73,8 @@ class Session:
                 await self._compact()
             case commands.Rename(title=title):
                 await self._note(facts.SessionRenamed(title=title))
-            case commands.SetMode(mode=mode):
-                await self._note(facts.SessionMode(mode=mode, was=self.floor.summary.mode))
+            case commands.SetMode():
+                await self._set_mode(command)
             case commands.SetModel(model=model):
                 await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
             case commands.Delete():
@@ -106,8 +109,24 @@ class Session:
             if asked.choices and not asked.free and command.answer not in asked.choices and command.actor != "nobody":
                 choices = ", ".join(asked.choices)
                 raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
-            answered = facts.Answered(id=command.id, answer=command.answer, reason=command.reason, by=command.actor)
+            arguments = self._edit(asked, command) if command.answer == EDIT and asked.kind == "approval" else ""
+            answered = facts.Answered(
+                id=command.id, answer=command.answer, reason=command.reason, by=command.actor, arguments=arguments
+            )
             await self._write(answered, actor=command.actor)
+
+    def _edit(self, asked: facts.Asked, command: commands.Answer) -> str:
+        """The arguments a person wants instead. What the tool cannot take is refused before it is kept."""
+        called = self.floor.summary.open_calls.get(asked.call)
+        tool = self._hands(self.floor.summary).executor.tools.get(called.name) if called else None
+        try:
+            if tool:
+                parse(tool, command.arguments)
+        except ToolError as error:
+            raise UserError(str(error), kind="invalid_arguments", next=["Give all arguments as JSON."]) from error
+        if not command.arguments.strip():
+            raise UserError("The changed arguments are missing.", next=["Give them as JSON in `arguments`."])
+        return command.arguments
 
     async def _interrupt(self, reason: str) -> None:
         # A turn that was asked for a moment ago gets the chance to begin, so that it can be ended.
@@ -169,6 +188,16 @@ class Session:
             work = self._work = asyncio.create_task(self._squeeze(hands))
         await asyncio.wait([work])
         work.result()
+
+    async def _set_mode(self, command: commands.SetMode) -> None:
+        was = self.floor.summary.mode
+        if command.actor != "user" and LOOSE.index(command.mode) < LOOSE.index(was):
+            raise UserError(
+                f"Only a person can loosen the mode, from {was} to {command.mode}.",
+                kind="not_permitted",
+                next=["Ask the user to change it: `--mode`, or `/mode` in the chat."],
+            )
+        await self._note(facts.SessionMode(mode=command.mode, was=was))
 
     async def _drop(self) -> None:
         async with self._entry:

@@ -6,6 +6,7 @@ from sylph.core import facts
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
 from sylph.core.messages import Usage
+from sylph.core.permission import Rule
 from sylph.core.text import first_line
 from sylph.engine import cause
 from sylph.engine.fold import Fold
@@ -19,6 +20,7 @@ class OpenCall(msgspec.Struct):
     arguments: str
     decided: bool = False
     digest: str = ""
+    edited: bool = False
     started: bool = False
     recourse: str = ""
     foreseen: dict[str, str] = {}
@@ -51,7 +53,7 @@ class Summary(msgspec.Struct):
     follows: list[str] = []
     dry_inputs: list[str] = []
     keys: dict[str, str] = {}
-    grants: list[str] = []
+    grants: list[Rule] = []
     told: dict[str, str] = {}
     origins: dict[str, int] = {}
     usage: Usage = msgspec.field(default_factory=Usage)
@@ -117,10 +119,8 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.ToolCalled(call=call, name=name, arguments=arguments):
             state.calls += 1
             state.open_calls[call] = OpenCall(name, arguments)
-        case facts.ToolDecided(call=call, decision=decision, grant=grant, digest=digest):
-            _decide(state, call, decision, digest)
-            if grant:
-                state.grants.append(grant)
+        case facts.ToolDecided() as body:
+            _decide(state, body)
         case facts.ToolStarted(call=call, recourse=recourse, foreseen=foreseen):
             if open_call := state.open_calls.get(call):
                 open_call.started, open_call.recourse, open_call.foreseen = True, recourse, foreseen
@@ -131,16 +131,22 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.asked[id] = body
         case facts.Answered(id=id) as body:
             if asked := state.asked.pop(id, None):
-                state.answers[question_key(asked)] = body
+                state.answers.update(dict.fromkeys(question_keys(asked), body))
         case facts.PlanUpdated(steps=steps):
             state.plan = steps
         case _:
             pass
 
 
-def question_key(asked: Asked) -> str:
-    """What makes two questions the same: they belong to one call and say the same."""
-    return f"{asked.call}\0{asked.question}"
+def question_keys(asked: Asked) -> list[str]:
+    """What makes two questions the same: they belong to one call, and ask for its approval or say the same."""
+    if asked.kind == "approval":
+        return [approval_key(call) for call in asked.calls or (asked.call,)]
+    return [f"{asked.call}\0{asked.question}"]
+
+
+def approval_key(call: str) -> str:
+    return f"{call}\0"
 
 
 def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
@@ -177,9 +183,12 @@ def _start(state: Summary, event: Event, input: str) -> None:
     state.resumed = state.rounds = state.calls = 0
 
 
-def _decide(state: Summary, call: str, decision: str, digest: str) -> None:
-    if call in state.open_calls:
-        state.open_calls[call].decided, state.open_calls[call].digest = decision == "allow", digest
+def _decide(state: Summary, body: facts.ToolDecided) -> None:
+    state.grants += [rule for rule in body.grants if rule not in state.grants]
+    if call := state.open_calls.get(body.call):
+        call.decided, call.digest = body.decision == "allow", body.digest
+        call.edited = call.edited or bool(body.arguments)
+        call.arguments = body.arguments or call.arguments
 
 
 def _spend(state: Summary, body: facts.ModelResponded) -> None:
@@ -190,4 +199,4 @@ def _spend(state: Summary, body: facts.ModelResponded) -> None:
         state.context_tokens = body.usage.input + body.usage.output
 
 
-SUMMARY: Fold[Summary] = Fold("summary", 1, Summary, step)
+SUMMARY: Fold[Summary] = Fold("summary", 2, Summary, step)

@@ -8,6 +8,7 @@ import msgspec
 from sylph.core.errors import Trouble
 from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
+from sylph.core.rules import told
 from sylph.core.text import count, first_line
 from sylph.interfaces.clean import clean, hides, visible
 
@@ -173,7 +174,15 @@ def question_lines(asked: Asked, called: ToolCalled | None = None) -> list[Line]
         return [*question, *diff_lines(asked.detail), *numbered(asked.choices)]
     arguments = called.arguments if called else ""
     detail = diff_lines(asked.detail, limit=200) or argument_lines(arguments)
-    return [*question, *detail, *_warning(asked.detail, arguments), *_covered(asked)]
+    return [*question, *detail, *_danger(asked), *_warning(asked.detail, arguments), *_covered(asked)]
+
+
+def _danger(asked: Asked) -> list[Line]:
+    why = asked.reach.why
+    said = (
+        [line(f"! dangerous: {flat(why, 200)}" if why else "! dangerous", "bad")] if asked.risk == "dangerous" else []
+    )
+    return [*said, line("! it would run outside of the sandbox", "bad")] if asked.reach.outside else said
 
 
 def _warning(detail: str, arguments: str) -> list[Line]:
@@ -183,8 +192,9 @@ def _warning(detail: str, arguments: str) -> list[Line]:
 
 
 def _covered(asked: Asked) -> list[Line]:
-    """What a yes for the session would cover."""
-    return [line(f"  [a] covers {flat(asked.grant, 200)}", "dim")] if asked.grant else []
+    """What a yes would cover beyond this call."""
+    offers = (("[a] for this session", asked.grants), ("[r] from now on", asked.rules))
+    return [line(f"  {key}: {flat('; '.join(map(told, rules)), 300)}", "dim") for key, rules in offers if rules]
 
 
 def argument_lines(arguments: str) -> list[Line]:

@@ -13,7 +13,7 @@ from sylph.core.errors import Unknown
 from sylph.core.events import Event
 from sylph.engine import fold
 from sylph.engine.log import Log
-from sylph.engine.summary import SUMMARY, Summary, question_key
+from sylph.engine.summary import SUMMARY, Summary, question_keys
 from sylph.engine.verify import verify
 from sylph.prove.outside import Sink
 from sylph.prove.place import Place, lines
@@ -103,16 +103,16 @@ def _turns(events: Sequence[Event]) -> Iterator[str]:
 
 def _questions(events: Sequence[Event]) -> Iterator[str]:
     """What was answered is not asked again."""
-    asked: dict[str, str] = {}
+    asked: dict[str, list[str]] = {}
     answered: set[str] = set()
     for body in (event.body for event in events):
         match body:
             case facts.Asked(id=id):
-                asked[id] = question_key(body)
-                if asked[id] in answered:
+                asked[id] = question_keys(body)
+                if answered.intersection(asked[id]):
                     yield f"asked again after the answer: {body.question}"
             case facts.Answered(id=id):
-                answered.add(asked[id])
+                answered.update(asked[id])
             case _:
                 pass
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sylph.core.errors import ToolError
+from sylph.core.globs import matcher
 from sylph.tools.document import SAMPLE, is_binary
-from sylph.tools.globs import matcher
 from sylph.tools.searcher import Hit, Query, Wanted
 
 SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".cache", ".mypy_cache", ".ruff_cache"})

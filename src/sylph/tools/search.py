@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from sylph.core.globs import matcher
 from sylph.core.text import trim
 from sylph.core.tool import Args, Context, Result, Tool
-from sylph.tools.globs import matcher
 from sylph.tools.searcher import Hit, Query, Searcher
 from sylph.tools.workspace import folder, inside, printable, reported, shown
 

@@ -1,6 +1,9 @@
 """Questions of a turn, put to the person at the terminal."""
 
 import shutil
+from typing import Any
+
+import msgspec
 
 from sylph.core.commands import Answer
 from sylph.core.facts import Asked, ToolCalled
@@ -10,8 +13,14 @@ from sylph.interfaces.cli.table import width
 from sylph.interfaces.render import line, question_lines
 
 NOBODY = "no terminal to ask on"
-KEYS = {"y": "yes", "a": "session", "n": "no"}
-WORDS = {"yes": "yes", "session": "yes, for this session", "no": "no"}
+KEYS = {"y": "yes", "a": "session", "r": "always", "e": "edit", "n": "no"}
+WORDS = {
+    "yes": "yes",
+    "session": "yes, for this session",
+    "always": "yes, from now on",
+    "edit": "change it",
+    "no": "no",
+}
 
 
 def refusal(asked: Asked) -> Answer:
@@ -34,12 +43,18 @@ def packed(parts: list[str], columns: int) -> str:
     return row if width(row) < columns - 4 else "\n".join(parts)
 
 
-def answer_of(asked: Asked, text: str) -> Answer | None:
-    """The answer that `text` gives; None where it gives none. After `n` comes the reason, if there is one."""
+def answer_of(asked: Asked, text: str, arguments: str = "") -> Answer | None:
+    """The answer that `text` gives; None where it gives none.
+
+    After `n` comes the reason, if there is one; after `e` what is to be run instead of the call's `arguments`.
+    """
     text = text.strip()
     word, _, rest = text.partition(" ")
     if asked.kind == "approval":
         choice = KEYS.get(word.lower(), word.lower())
+        if choice == "edit" and choice in asked.choices:
+            changed = edited(arguments, rest.strip())
+            return Answer(id=asked.id, answer=choice, arguments=changed) if changed else None
         known = choice in asked.choices and (choice == "no" or not rest)
         return Answer(id=asked.id, answer=choice, reason=rest.strip()) if known else None
     if text.isdecimal() and 1 <= int(text) <= len(asked.choices):
@@ -47,6 +62,18 @@ def answer_of(asked: Asked, text: str) -> Answer | None:
     if text in asked.choices or (text and (asked.free or not asked.choices)):
         return Answer(id=asked.id, answer=text)
     return None
+
+
+def edited(arguments: str, text: str) -> str:
+    """A call's arguments with those that `text` names as JSON, or with another command line; empty if it is neither."""
+    try:
+        before = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+        changed = msgspec.json.decode(text, type=dict[str, Any]) if text.startswith("{") else {"command": text}
+    except msgspec.DecodeError:
+        return ""
+    if not text or (not text.startswith("{") and "command" not in before):
+        return ""
+    return msgspec.json.encode({**before, **changed}).decode()
 
 
 def doubtful(asked: Asked, text: str) -> bool:
@@ -62,7 +89,9 @@ def _numbers(asked: Asked) -> range:
 async def ask(asked: Asked, called: ToolCalled | None, keyboard: Keyboard, screen: Screen) -> Answer:
     """Shows the question and waits for its answer."""
     screen.note(question_lines(asked, called), always=True)
-    return await (_approval if asked.kind == "approval" else _question)(asked, keyboard, screen)
+    if asked.kind == "approval":
+        return await _approval(asked, called.arguments if called else "", keyboard, screen)
+    return await _question(asked, keyboard, screen)
 
 
 async def _question(asked: Asked, keyboard: Keyboard, screen: Screen) -> Answer:
@@ -81,21 +110,37 @@ async def _question(asked: Asked, keyboard: Keyboard, screen: Screen) -> Answer:
             return answer
 
 
-async def _approval(asked: Asked, keyboard: Keyboard, screen: Screen) -> Answer:
+async def _approval(asked: Asked, arguments: str, keyboard: Keyboard, screen: Screen) -> Answer:
     *above, last = prompt_of(asked, shutil.get_terminal_size().columns).split("\n")
 
     def invite() -> None:
         screen.note([line(f"  {row}", "bold") for row in above], always=True)
         screen.ask(f"  {last}: ")
 
-    key = await keyboard.key(lambda key: bool(answer_of(asked, key)), invite)
-    answer = answer_of(asked, key)
-    if answer is None:
+    key = await keyboard.key(lambda key: KEYS.get(key.strip().lower()) in asked.choices, invite)
+    choice = KEYS.get(key.strip().lower())
+    if choice is None:
         return refusal(asked)
-    screen.heard(WORDS[answer.answer])
-    if answer.answer != "no":
-        return answer
+    screen.heard(WORDS[choice])
+    if choice == "edit":
+        return await _edit(asked, arguments, keyboard, screen)
+    if choice != "no":
+        return Answer(id=asked.id, answer=choice)
     screen.ask("  why, for the model (or just Enter): ")
     reason = await keyboard.line()
     screen.heard()
     return Answer(id=asked.id, answer="no", reason="" if reason == END else reason.strip())
+
+
+async def _edit(asked: Asked, arguments: str, keyboard: Keyboard, screen: Screen) -> Answer:
+    command = '"command"' in arguments
+    wanted = "the command to run instead" if command else 'what to change, as JSON like {"path": "b.txt"}'
+    while True:
+        screen.ask(f"  {wanted}: ")
+        text = await keyboard.line()
+        screen.heard()
+        if text == END:
+            return refusal(asked)
+        if changed := edited(arguments, text.strip()):
+            return Answer(id=asked.id, answer="edit", arguments=changed)
+        screen.note([line("  That is not valid JSON.", "warn")], always=True)

@@ -12,7 +12,7 @@ from sylph.app import App
 from sylph.core.commands import Command, Continue, Interrupt, Send
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.facts import Asked, InputCancelled, StateChanged, TurnEnded
+from sylph.core.facts import Answered, Asked, InputCancelled, StateChanged, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.cli import asking
@@ -148,7 +148,8 @@ class Chat:
         return self._warned - before < TWICE
 
     async def answer(self, asked: Asked, text: str) -> None:
-        await self.send(self.replies.answer(asked, text))
+        called = self._narrator.calls.get(asked.call)
+        await self.send(self.replies.answer(asked, text, called.arguments if called else ""))
 
     async def _watch(self, session: str, after: int) -> None:
         async for event in self.app.runtime.watch(session, after=after):
@@ -163,7 +164,10 @@ class Chat:
         match event.body:
             case Asked() as asked if not self.front.person:
                 await self.send(asking.refusal(asked))
-            case Asked() as asked:
+            case Asked() as asked if asked is not self.asked:
+                # One after the other: it is shown when those before it have their answer.
+                pass
+            case Asked() | Answered() if asked := self.asked:
                 self.front.ask(asked, question_lines(asked, self._narrator.calls.get(asked.call)))
             case SessionFailed(trouble=trouble):
                 self.front.note(list(trouble_lines(trouble)))

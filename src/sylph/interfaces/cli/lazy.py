@@ -26,6 +26,8 @@ COMMANDS: dict[str, Entry] = {
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
     "models": Entry("models", "The models that can be used."),
+    "tools": Entry("tools", "What the agent can do, and what of it needs your yes."),
+    "policy": Entry("policy", "The rules about what may be done, and why a call would be allowed or not."),
     "config": Entry("settings", "Show and change the configuration."),
     "doctor": Entry("doctor", "Check that everything Sylph needs is there and in order."),
     "verify": Entry("verify", "Prove that no session's log was changed."),

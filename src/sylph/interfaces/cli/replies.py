@@ -18,13 +18,13 @@ class Replies:
         self._doubted = ""
         self._approved = 0.0
 
-    def answer(self, asked: Asked, text: str) -> Answer:
+    def answer(self, asked: Asked, text: str, arguments: str = "") -> Answer:
         """The answer that the text gives. Raises UserError where it gives none, or where that is not sure."""
         if asking.doubtful(asked, text) and text != self._doubted:
             self._doubted = text
             again = ["the same once more gives it as your own words"] if asked.free else []
             raise UserError(f"There is no choice {text.strip()}.", next=[asking.prompt_of(asked), *again])
-        answer = asking.answer_of(asked, text)
+        answer = asking.answer_of(asked, text, arguments)
         if answer is None:
             raise UserError("That does not answer the open question.", next=[asking.prompt_of(asked)])
         self._doubted = ""

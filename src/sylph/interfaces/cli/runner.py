@@ -31,6 +31,7 @@ class Runner:
         )
         self._view = JsonView(sys.stdout) if as_json else ScreenView(self._screen)
         self._keyboard = Keyboard.find()
+        self._answering = asyncio.Lock()
         self._signal = 0
 
     def note(self, *lines: Line) -> None:
@@ -75,7 +76,9 @@ class Runner:
     async def _ask(self, asked: Asked) -> Answer:
         if self._keyboard is None:
             return asking.refusal(asked)
-        return await asking.ask(asked, self._view.called(asked), self._keyboard, self._screen)
+        # Several may be open at once; a person answers one after the other.
+        async with self._answering:
+            return await asking.ask(asked, self._view.called(asked), self._keyboard, self._screen)
 
     def _caught(self, number: int, stop: asyncio.Event) -> None:
         self._signal = number

@@ -1,0 +1,108 @@
+"""Rules on disk: the user's, those Sylph was told to remember, and a project's own."""
+
+import contextlib
+import fcntl
+import json
+import os
+import tomllib
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from sylph.core.errors import UserError
+from sylph.core.permission import Rule
+from sylph.core.rules import RuleFile, Rules, check
+
+HEAD = "# Rules that you told Sylph to remember. `sylph policy` shows them all; the first that fits decides.\n"
+PROJECT = Path(".sylph", "rules.toml")
+
+
+class FileRulebook:
+    """core.rules.Rulebook over files. Each is read again when it has changed."""
+
+    def __init__(self, told: Sequence[Rule], remembered: Path) -> None:
+        self._told, self._file = tuple(told), remembered
+        self._read: dict[Path, tuple[tuple[int, int, int], tuple[Rule, ...]]] = {}
+
+    @property
+    def file(self) -> Path:
+        return self._file
+
+    def read(self, workspace: Path) -> Rules:
+        # What the config file says comes first: it was written with thought.
+        user = (*self._told, *self._rules(self._file))
+        try:
+            return Rules(user, self._rules(workspace / PROJECT))
+        except UserError as error:
+            return Rules(user, (), f"the project's rules cannot be read ({error})")
+
+    def remember(self, rules: Sequence[Rule]) -> None:
+        with self._alone():
+            known = self._rules(self._file)
+            self._write((*known, *(rule for rule in rules if rule not in known)))
+
+    def forget(self, number: int) -> Rule:
+        """Takes a remembered rule out, counted from 1."""
+        with self._alone():
+            known = list(self._rules(self._file))
+            if not 1 <= number <= len(known):
+                raise UserError(f"There is no remembered rule {number}.", kind="not_found", next=["sylph policy"])
+            gone = known.pop(number - 1)
+            self._write(known)
+        return gone
+
+    def remembered(self) -> tuple[Rule, ...]:
+        return self._rules(self._file)
+
+    def _rules(self, file: Path) -> tuple[Rule, ...]:
+        try:
+            stat = file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise _bad(file, error.strerror or str(error)) from error
+        stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        known = self._read.get(file)
+        if known is None or known[0] != stamp:
+            known = self._read[file] = (stamp, parsed(file))
+        return known[1]
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None]:
+        """Two processes may be told to remember something at the same time."""
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, rules: Sequence[Rule]) -> None:
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(HEAD + "".join(map(_table, rules)), encoding="utf-8")
+        fresh.chmod(0o600)
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.replace(self._file)
+
+
+def parsed(file: Path) -> tuple[Rule, ...]:
+    try:
+        if file.stat().st_size > 1_000_000:
+            raise _bad(file, "it is larger than 1 MB")
+        rules = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), RuleFile).rules
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise _bad(file, str(error)) from error
+    for number, rule in enumerate(rules, 1):
+        if wrong := check(rule):
+            raise _bad(file, f"rule {number}: {wrong}")
+    return rules
+
+
+def _bad(file: Path, why: str) -> UserError:
+    return UserError(f"{file}: {why}", kind="config", next=[f"Mend or remove {file}.", "sylph policy --help"])
+
+
+def _table(rule: Rule) -> str:
+    values = msgspec.to_builtins(rule)
+    rows = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    return "\n[[rules]]\n" + "\n".join(rows) + "\n"

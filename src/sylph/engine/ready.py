@@ -1,0 +1,47 @@
+"""A call that can be decided about: its tool, its typed arguments and what they would do."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from sylph.core.errors import ToolError
+from sylph.core.messages import ToolCall
+from sylph.core.tool import Context, Judged, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    call: ToolCall
+    tool: Tool
+    args: Any
+    judged: Judged
+    context: Context
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether a command is what it runs, also where nobody can tell which."""
+        return bool(self.judged.commands) or self.tool.recourse == "by_probe"
+
+    async def preview(self) -> str:
+        """What the call would do. A call that is sure to fail fails here: nobody is asked about it."""
+        return await self.tool.preview(self.args, self.context) if self.tool.preview else self.judged.why
+
+
+def parse(tool: Tool, arguments: str) -> Any:
+    """The typed arguments, or an error that tells the model what to send instead."""
+    try:
+        return msgspec.json.decode(arguments or "{}", type=tool.args, strict=False)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError) as error:
+        fields = ", ".join(tool.args.__struct_fields__)
+        raise ToolError(
+            f"The arguments of {tool.name} are not right: {error}.",
+            kind="invalid_arguments",
+            next=[f"Call it again with valid JSON. Its fields: {fields}."],
+        ) from error
+
+
+def digest(call: ToolCall) -> str:
+    """Binds an approval to exactly this call."""
+    return hashlib.blake2b(f"{call.name}\0{call.arguments}".encode("utf-8", "replace"), digest_size=16).hexdigest()
