@@ -1,6 +1,5 @@
 """Rules, approvals and explanations, through the installed program."""
 
-
 from tests.flows.program import Model, Sylph
 from tests.model_server import call, calls, say
 
