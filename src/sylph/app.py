@@ -25,12 +25,15 @@ from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
+from sylph.net import visit
 from sylph.net.address import Proxies
 from sylph.net.http import Client
+from sylph.net.reach import Reach
 from sylph.providers import choose, discover, tour
 from sylph.providers.endpoint import Endpoint, on_this_machine
 from sylph.providers.openai_chat import OpenAIChat
 from sylph.tools.all import workspace_tools
+from sylph.tools.web import Chromium, Service, Web
 
 STORE = "events.db"
 _URL = "providers.%s.base_url"
@@ -51,6 +54,7 @@ class App:
     config: Config
     runtime: Runtime
     client: Client
+    web: Web
     sources: discover.Settings
 
     async def __aenter__(self) -> "App":
@@ -58,6 +62,7 @@ class App:
 
     async def __aexit__(self, *_: object) -> None:
         await self.runtime.close()
+        await self.web.close()
         await self.client.close()
 
     @property
@@ -137,13 +142,19 @@ async def _complaint(endpoint: Endpoint, client: Client) -> str:
 
 def build(config: Config) -> App:
     """Everything, put together. Opens the store, reaches out to nobody."""
-    client = Client(proxies=Proxies(http=config.proxy.http, https=config.proxy.https, no=config.proxy.no))
+    proxies = Proxies(http=config.proxy.http, https=config.proxy.https, no=config.proxy.no)
+    client = Client(proxies=proxies)
+    web = _web(config, client, proxies)
     sources = sources_of(config)
     endpoints = (*discover.configured(sources), *discover.local(sources))
     limits = config.settings.limits
     parts = Parts(
         gateway=Gateway(_providers(endpoints, client), _patience(config)),
-        plugins=(Plugin(name="workspace", tools=workspace_tools(config.environ)), scout.plugin()),
+        plugins=(
+            Plugin(name="workspace", tools=workspace_tools(config.environ)),
+            Plugin(name="web", tools=web.tools),
+            scout.plugin(),
+        ),
         limits=_limits(config),
         consent=Consent(
             rulebook=rulebook_of(config),
@@ -159,7 +170,25 @@ def build(config: Config) -> App:
         ),
         version=__version__,
     )
-    return App(config=config, runtime=Runtime(open_log(config), parts), client=client, sources=sources)
+    return App(config=config, runtime=Runtime(open_log(config), parts), client=client, web=web, sources=sources)
+
+
+def _web(config: Config, client: Client, proxies: Proxies) -> Web:
+    told = config.settings.web
+    search = told.search
+    return Web(
+        reach=Reach(told.allow),
+        proxies=proxies,
+        bounds=visit.Bounds(bytes=told.bytes, seconds=told.seconds),
+        service=Service(name=search.provider, base_url=search.base_url, api_key=search.api_key, seconds=told.seconds),
+        client=client,
+        chromium=Chromium(
+            program=told.browser,
+            idle_seconds=told.browser_idle,
+            page_seconds=told.seconds,
+            environ=config.environ,
+        ),
+    )
 
 
 def _providers(endpoints: Sequence[Endpoint], client: Client) -> dict[str, ModelProvider]:

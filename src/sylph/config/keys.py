@@ -138,7 +138,7 @@ def keys(kind: Any = Settings, *path: str) -> Iterator[Key]:
 
 def _key(field: FieldInfo, *path: str) -> Key:
     plain, help = _described(field.type)
-    shown = "|".join(choices_of(field.type)) or plain.__name__
+    shown = "|".join(choices_of(field.type)) or ("list" if is_list(field.type) else plain.__name__)
     default = "" if field.default is None else msgspec.json.encode(field.default).decode()
     return Key(name=".".join(path), type=shown, default=default, help=help)
 
@@ -156,6 +156,10 @@ def inside(kind: Any, name: str) -> Any:
 
 def names(kind: Any) -> list[str]:
     return [field.name for field in _fields(kind)]
+
+
+def is_list(kind: Any) -> bool:
+    return get_origin(_described(kind)[0]) in (list, tuple)
 
 
 def choices_of(kind: Any) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ VARIABLES = {
 }
 
 
+SEARCH_KEYS = {"tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
+
+
 class Proxy(Struct, frozen=True, kw_only=True):
     http: str = ""
     https: str = ""
@@ -65,6 +68,7 @@ def load(environ: Mapping[str, str]) -> Config:
             put(told, split(key), value.lower() if key == "log_level" else value)
             origins[key] = variable
     settings = _with_keys(settings_of(told, origins), environ, origins)
+    settings = _with_search_key(settings, environ, origins)
     return replace(place, settings=settings, origins=origins)
 
 
@@ -115,6 +119,17 @@ def _with_keys(settings: Settings, environ: Mapping[str, str], origins: dict[str
         if key:
             origins[dotted("providers", name, "api_key")] = provider.api_key_env
     return replace(settings, providers=found)
+
+
+def _with_search_key(settings: Settings, environ: Mapping[str, str], origins: dict[str, str]) -> Settings:
+    """The settings with the key of the search service looked up."""
+    search = settings.web.search
+    variable = search.api_key_env or SEARCH_KEYS.get(search.provider, "")
+    key = "" if search.api_key else environ.get(variable, "")
+    if not key:
+        return settings
+    origins["web.search.api_key"] = variable
+    return replace(settings, web=replace(settings.web, search=replace(search, api_key=key)))
 
 
 def _path(environ: Mapping[str, str], variable: str, default: str) -> Path:

@@ -56,6 +56,40 @@ class Approvals(Part, frozen=True, kw_only=True):
     session_hours: Annotated[float, Meta(gt=0, description="How long a yes for the session counts.")] = 24.0
 
 
+SearchService = Literal["duckduckgo", "tavily", "brave", "searxng"]
+
+
+class Search(Part, frozen=True, kw_only=True):
+    provider: Annotated[SearchService, Meta(description="Who searches the web. `duckduckgo` needs no key.")] = (
+        "duckduckgo"
+    )
+    base_url: Annotated[str, Meta(description="Its address, if it is another than usual; `searxng` needs one.")] = ""
+    api_key: Annotated[str, Meta(description="Its key. Better kept in a variable: see `api_key_env`.")] = ""
+    api_key_env: Annotated[
+        str,
+        Meta(
+            description="Name of the environment variable that holds the key; TAVILY_API_KEY or BRAVE_API_KEY if empty."
+        ),
+    ] = ""
+
+
+class Web(Part, frozen=True, kw_only=True):
+    allow: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Hosts and networks that may be reached though they are private: `intranet.example`, "
+            "`*.example`, `10.0.0.0/8`, `127.0.0.1:8080`."
+        ),
+    ] = ()
+    seconds: Annotated[float, Meta(gt=0, le=600, description="How long getting one page may take.")] = 30.0
+    bytes: Annotated[int, Meta(ge=1024, description="How much of one page is read at the most.")] = 10_000_000
+    browser: Annotated[str, Meta(description="Chromium's program or path; the one that is installed if empty.")] = ""
+    browser_idle: Annotated[
+        float, Meta(gt=0, description="Seconds after which a browser that is not used is closed.")
+    ] = 300.0
+    search: Search = Search()
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -66,5 +100,6 @@ class Settings(Part, frozen=True, kw_only=True):
     approvals: Approvals = Approvals()
     limits: Limits = Limits()
     compaction: Compaction = Compaction()
+    web: Web = Web()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

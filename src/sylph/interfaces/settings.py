@@ -9,7 +9,7 @@ import msgspec
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from sylph.config.keys import Fault, choices_of, faults, is_table, split, table_of, type_at
+from sylph.config.keys import Fault, choices_of, faults, is_list, is_table, split, table_of, type_at
 from sylph.core.errors import UserError
 
 
@@ -79,6 +79,9 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
 def _typed(key: str, value: str, kind: Any) -> object:
     """The value in the type that the key has, from the words of a command line."""
     try:
+        if is_list(kind):
+            parts = [part.strip() for part in value.split(",")]
+            return list(msgspec.convert([part for part in parts if part], kind, strict=False))
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError as error:
         said = f"must be one of {', '.join(choices)}" if (choices := choices_of(kind)) else str(error).replace("`", "")

@@ -20,9 +20,14 @@ PARTING_SECONDS = 1.0
 # A program that opens more connections than this at a time would take ours away.
 MOST = 256
 PIECE = 1 << 16
+# Tells an answer of ours from one of the server's (RFC 9209).
+MARK = "Proxy-Status"
 ENDED = b"\r\n\r\n"
 # What concerns only one stretch of the way, and is not passed on.
-STRETCH = ("connection", "proxy-connection", "keep-alive", "proxy-authorization", "proxy-authenticate", "upgrade")
+STRETCH = (
+    *("connection", "proxy-connection", "keep-alive", "proxy-authorization", "proxy-authenticate", "upgrade"),
+    MARK.lower(),
+)
 
 logger = logging.getLogger(__name__)
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -235,6 +240,6 @@ async def _say(writer: asyncio.StreamWriter, status: int, said: str) -> None:
     reason = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Too Busy"}[status]
     body = f"Sylph: {said}\n".encode()
     head = f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}"
-    writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
+    writer.write(f"{head}\r\n{MARK}: sylph\r\nConnection: close\r\n\r\n".encode() + body)
     with suppress(OSError):
         await writer.drain()

@@ -1,0 +1,38 @@
+"""What the user set up for the web: who searches, and which browser."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Name = Literal["duckduckgo", "tavily", "brave", "searxng"]
+Format = Literal["auto", "markdown", "text", "html", "json"]
+PLACES: Mapping[Name, str] = {
+    "duckduckgo": "https://html.duckduckgo.com",
+    "tavily": "https://api.tavily.com",
+    "brave": "https://api.search.brave.com",
+    "searxng": "",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Which search service to ask, where, and with which key."""
+
+    name: Name = "duckduckgo"
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    seconds: float = 30.0
+
+    @property
+    def place(self) -> str:
+        return (self.base_url or PLACES[self.name]).rstrip("/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chromium:
+    """Which browser, how long it is kept unused, how long a page may take, and the environment it is found in."""
+
+    program: str = ""
+    idle_seconds: float = 300.0
+    page_seconds: float = 30.0
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
