@@ -11,7 +11,7 @@ from sylph.core.errors import UserError
 from sylph.core.permission import Rule
 from sylph.core.plugin import Plugin
 from sylph.core.rules import Rules
-from sylph.core.tool import Args, Context, Judged, Result, Tool
+from sylph.core.tool import Args, Context, Judged, Question, Result, Tool
 from sylph.engine.gateway import Gateway
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
@@ -35,6 +35,14 @@ SEND = Tool(
     effect="external",
     judge=lambda _, __: Judged("external", "caution", "sends a letter", hosts=("example.org",)),
 )
+
+
+async def both(args: Args, context: Context) -> Result:
+    answers = await context.ask([Question(text="Which colour?"), Question(text="Which size?")])
+    return Result(text=" ".join(answers))
+
+
+BOTH = Tool(name="two", description="Two questions.", args=Args, run=both, effect="read", recourse="pure", seconds=None)
 TWO = calls(("put", {"path": "a"}), ("put", {"path": "b"}))
 
 
@@ -152,3 +160,15 @@ def patient(home: Path, *replies: object, **consent: object) -> Runtime:
     plugin = Plugin(name="test", tools=(*TOOLS, SEND))
     parts = Parts(gateway=gateway, plugins=(plugin,), consent=Consent(**consent))  # pyright: ignore[reportArgumentType]
     return Runtime(Log.open(home / "sylph.db"), parts)
+
+
+async def test_questions_of_one_call_are_open_together(home: Path) -> None:
+    async with runtime(home, [call("two"), say("Done.")], tools=(*TOOLS, BOTH)) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        first, second = await asks(engine, session, 2)
+        await engine.send(session, commands.Answer(id=second.id, answer="blue"))
+        await engine.send(session, commands.Answer(id=first.id, answer="no", reason="gone", actor="nobody"))
+        (result,) = results(await story(engine, session))
+    assert result.trouble
+    assert result.trouble.kind == "nobody_there"

@@ -181,7 +181,13 @@ class Executor:
             desk.show(signals.ToolOutput(call=call.id, text=text))
 
         async def ask(questions: Sequence[Question]) -> Sequence[str]:
-            return [await _question(question, call, desk) for question in questions]
+            # All at once, and none is left open: whoever answers sees everything, also when one stays unanswered.
+            asking = (_question(question, call, desk) for question in questions)
+            answers = await asyncio.gather(*asking, return_exceptions=True)
+            for answer in answers:
+                if isinstance(answer, BaseException):
+                    raise answer
+            return [answer for answer in answers if isinstance(answer, str)]
 
         return Context(
             session=desk.summary.id,

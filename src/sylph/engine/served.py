@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -182,15 +183,26 @@ class ServedTool:
             match event.body:
                 case facts.ToolFinished() as body:
                     return self._result(body)
-                case facts.Asked(question=text, choices=choices, free=free):
-                    try:
-                        await context.ask([Question(text=text, choices=choices, free=free)])
-                    except Refused:
-                        continue
+                case facts.Asked():
+                    with suppress(Refused):
+                        await context.ask(self._questions(context.call))
                 case Fact() as body:
                     await context.emit(body)
                 case _:
                     raise AssertionError("only facts are on a tape")
+
+    def _questions(self, call: str) -> list[Question]:
+        """All that the call asked before the first answer came."""
+        found: list[Question] = []
+        for event in self.tape.ahead:
+            match event.body:
+                case facts.Asked(question=text, choices=choices, free=free, call=of) if of == call:
+                    found.append(Question(text=text, choices=choices, free=free))
+                case facts.Asked() | facts.StateChanged():
+                    continue
+                case _:
+                    break
+        return found
 
     def judge(self, args: Any, context: Context) -> Judged:  # noqa: ARG002 - it has been judged
         self._sure_to_fail(context.call)
