@@ -92,7 +92,7 @@ async def test_a_page_is_used_in_a_browser_and_nothing_is_left_behind(sylph: Syl
         done = await sylph.run("--mode", "trust", "buy it")
     assert (done.code, done.out) == (0, "Done.\n")
     assert 'button "Buy" [ref=e2]' in result(server)
-    assert "· Sold]" in server.requests[2].json["messages"][-1]["content"]
+    assert "Title: Sold" in server.requests[2].json["messages"][-1]["content"]
     assert browsers(sylph) == []
 
 

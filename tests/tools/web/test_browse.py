@@ -55,7 +55,8 @@ def ref(text: str, words: str) -> str:
 async def test_a_page_is_opened_read_and_used(desk: Desk, tool: Tool) -> None:
     async with site(index=page(FORM), second=page("<p>Second page"), done=page("<p>Thank you")) as place:
         told = (await desk.use(tool, action="open", url=place.url)).text
-        assert told.startswith(f"[{place.url}/ · Shop]\nWhat stands between the marks")
+        assert told.startswith(f"[{place.url}/]\nWhat stands between the marks")
+        assert "\nTitle: Shop\n" in told
         changed = (await desk.use(tool, action="click", ref=ref(told, 'button "Change"'))).text
         assert 'heading "Clicked"' in changed
         await desk.use(tool, action="click", ref=ref(told, 'button "Slowly"'))

@@ -54,7 +54,7 @@ async def _seen(window: Window, offset: int = 0) -> Result:
     """The page as it is now: where, its tree, and what happened beside."""
     page = window.page
     if page is None:
-        return Result(text="\n".join(["The page is closed.", *_notes(window)]))
+        return Result(text=marked("the page is closed", "\n".join(_notes(window)) or "(no page)"))
     tree = clean(await page.aria_snapshot(mode="ai", timeout=ACT_SECONDS * 1000))
     lines = (line if len(line) <= LINE else line[:LINE] + "…" for line in tree.splitlines())
     text = "\n".join(lines)
@@ -64,8 +64,9 @@ async def _seen(window: Window, offset: int = 0) -> Result:
         part = part[: part.rfind("\n") + 1] or part
         more = f' · go on with action="read" offset={offset + len(part)}'
     others = f" · {len(window.context.pages)} tabs" if len(window.context.pages) > 1 else ""
-    head = f"{page.url} · {one_line(await page.title(), 200)}{others}{more}"
-    return Result(text="\n".join([marked(head, part.rstrip("\n") or "(an empty page)"), *_notes(window)]))
+    title = f"Title: {one_line(await page.title(), 200)}"
+    words = [title, part.rstrip("\n") or "(an empty page)", *_notes(window)]
+    return Result(text=marked(f"{page.url}{others}{more}", "\n".join(words)))
 
 
 async def _screenshot(page: Page, window: Window, context: Context) -> Result:
@@ -74,7 +75,8 @@ async def _screenshot(page: Page, window: Window, context: Context) -> Result:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.write_bytes(data)
     told = f"A picture of {one_line(page.url, 300)} ({len(data):,} bytes) is in {path}."
-    return Result(text="\n".join([told, *_notes(window)]))
+    notes = _notes(window)
+    return Result(text="\n".join([told, marked("beside", "\n".join(notes))] if notes else [told]))
 
 
 async def _click(args: Browse, page: Page, window: Window) -> None:  # noqa: ARG001 - as all acts

@@ -7,7 +7,7 @@ from sylph.core.errors import ToolError
 from sylph.net.visit import Page
 from sylph.tools.web import content
 from sylph.tools.web.charset import decode
-from sylph.tools.web.origin import clean, marked
+from sylph.tools.web.origin import clean, marked, one_line
 from sylph.tools.web.readable import readable
 from sylph.tools.web.setup import Format
 
@@ -59,8 +59,11 @@ def _read(source: str, page: Page, head: str, *, links: bool, whole: bool) -> Te
         notes.append("menus and the like are left out; whole=true shows all")
     if len(found.text) < 200 and len(source) > 2000:
         notes.append("there is hardly any text: the page may need scripts, which browse runs")
-    title = f" · {found.title}" if found.title else ""
-    return Text(head=head + title, body=clean(found.text), notes=tuple(notes))
+    text = clean(found.text)
+    title = one_line(found.title, 300)
+    if title and not text.startswith(f"# {title}"):
+        text = f"Title: {title}\n\n{text}"
+    return Text(head=head, body=text, notes=tuple(notes))
 
 
 def _head(page: Page, media: str) -> str:
