@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from sylph.core.run import Lost, Order, Ran
-from sylph.engine.runs import CallRuns, Runner, alive, read_story
+from sylph.engine.runs import CallRuns, Runner
+from sylph.engine.story import alive, read_story
 
 HUNGRY = "import time; x = bytearray(300_000_000); time.sleep(30)"
 ENV = {"PATH": os.environ["PATH"]}

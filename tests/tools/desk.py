@@ -32,6 +32,7 @@ class Desk:
     kept: dict[str, str] = field(default_factory=dict[str, str])
     foreseen: dict[str, str] = field(default_factory=dict[str, str])
     memory: int = 0
+    current: str = "t1_c1"
     private: Path = field(default_factory=lambda: Path(mkdtemp(prefix="sylph-private-")))
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     runner: Runner = field(default_factory=lambda: Runner(Path(mkdtemp(prefix="sylph-runs-"))))
@@ -45,7 +46,7 @@ class Desk:
     def context(self) -> Context:
         return Context(
             session="s",
-            call="t1_c1",
+            call=self.current,
             workspace=self.workspace,
             seconds=self.seconds,
             output=self.output.append,

@@ -82,3 +82,96 @@ async def test_only_starting_and_stopping_need_a_yes(desk: Desk) -> None:
 async def test_a_job_without_a_command_is_refused(desk: Desk) -> None:
     with refused("bad_command"):
         await desk.use("job", action="start")
+
+
+ECHO = 'while read -r line; do echo "got $line"; done; echo end'
+
+
+async def test_a_job_is_talked_to_and_its_answer_comes_with_the_call(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command=ECHO, interactive=True))
+    assert "reads input" in (await desk.use("job", action="list")).text
+    desk.current = "t1_c2"
+    assert "\ngot one\n" in (await desk.use("job", action="input", id=job, text="one\n")).text
+    desk.current = "t1_c3"
+    await desk.use("job", action="input", id=job, text="two\n", close=True)
+    ended = await desk.use("job", action="wait", id=job)
+    assert "got one\ngot two\nend\n" in ended.text
+    with refused("no_input") as caught:
+        await desk.use("job", action="input", id=job, text="three\n")
+    assert "does not run" in str(caught.value)
+
+
+async def test_a_job_of_an_earlier_process_is_talked_to(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command=ECHO, interactive=True))
+    desk.runner.close()
+    desk.runner = Runner(desk.runner.folder)
+    desk.current = "t1_c2"
+    assert "got late" in (await desk.use("job", action="input", id=job, text="late\n", close=True)).text
+    assert (await desk.use("job", action="wait", id=job)).exit == 0
+
+
+async def test_an_input_is_taken_once_however_often_it_is_sent(desk: Desk) -> None:
+    tool = TOOLS["job"]
+    assert tool.recover
+    job = started(await desk.use("job", action="start", command=ECHO, interactive=True))
+    desk.current = "t1_c2"
+    again = tool.args(action="input", id=job, text="one\n")  # pyright: ignore[reportCallIssue]
+    assert await tool.recover(again, desk.context) is None
+    await tool.run(again, desk.context)
+    await tool.run(again, desk.context)
+    told = await tool.recover(again, desk.context)
+    assert told
+    assert "Sent before" in told.text
+    desk.current = "t1_c3"
+    await desk.use("job", action="input", id=job, close=True)
+    assert (await desk.use("job", action="wait", id=job)).text.count("got one") == 1
+
+
+async def test_a_megabyte_goes_through_whole(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command="sleep 0.2; wc -c", interactive=True))
+    desk.current = "t1_c2"
+    await desk.use("job", action="input", id=job, text="ä" * 500_000, close=True)
+    assert "1000000\n" in (await desk.use("job", action="wait", id=job)).text
+
+
+async def test_half_a_message_of_somebody_who_was_killed_spoils_nothing(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command=ECHO, interactive=True))
+    with (desk.runner.folder / f"s.{job}.in").open("wb") as fifo:
+        fifo.write(b'\n{"do": "input", "id": "x", "text": "half')
+    desk.current = "t1_c2"
+    assert "\ngot whole\n" in (await desk.use("job", action="input", id=job, text="whole\n", close=True)).text
+
+
+async def test_a_job_without_input_says_how_to_get_one(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command="sleep 5"))
+    for arguments, kind in {"": "bad_input", "x": "no_input"}.items():
+        with refused(kind):
+            await desk.use("job", action="input", id=job, text=arguments)
+    await desk.use("job", action="stop", id=job)
+
+
+async def test_what_nobody_reads_is_not_taken_for_ever(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command="sleep 20", interactive=True))
+    with refused("not_taken"):
+        for number in range(9):
+            desk.current = f"t1_c{number + 2}"
+            await desk.use("job", action="input", id=job, text="x" * 1_000_000)
+    await desk.use("job", action="stop", id=job)
+
+
+async def test_a_job_has_its_variables_and_sylph_s_own_are_refused(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command="echo $COLOUR", env={"COLOUR": "blue"}))
+    assert "blue\n" in (await desk.use("job", action="wait", id=job)).text
+    for tool in ("job", "shell"):
+        with refused("reserved_variable"):
+            await desk.use(
+                tool, command="true", env={"SYLPH_RUN": "x"}, **({"action": "start"} if tool == "job" else {})
+            )
+
+
+async def test_stopping_a_job_of_an_earlier_process_says_that_it_was_stopped(desk: Desk) -> None:
+    job = started(await desk.use("job", action="start", command="(setsid sleep 79 &); sleep 79"))
+    desk.runner.close()
+    desk.runner = Runner(desk.runner.folder)
+    assert "stopped" in (await desk.use("job", action="stop", id=job)).text
+    assert not list(desk.runner.folder.glob("*.in"))

@@ -20,6 +20,14 @@ class Order:
     head: int = 5_000_000
     tail: int = 5_000_000
     job: bool = False
+    title: str = ""
+    """What it is called in lists; else its last word is."""
+    stdin: str | None = None
+    """What it reads, to the end; None for nothing."""
+    interactive: bool = False
+    """Its input stays open after that, for what `Jobs.send` sends later. Only a job can be talked to."""
+    repository: bool = False
+    """A git command of the git tool's own that has to write the repository's config; its hooks do not run."""
     outside: bool = False
     """To be run outside of the sandbox. Heeded only where the call was judged, and allowed, so."""
 
@@ -70,6 +78,17 @@ class Job:
     why: Why = ""
     seconds: float = 0.0
     bytes: int = 0
+    hears: bool = False
+    """Whether its input is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """Something for a job to read. It is taken once, however often an input of this key is sent."""
+
+    key: str
+    text: str
+    close: bool = False
 
 
 class Jobs(Protocol):
@@ -91,6 +110,18 @@ class Jobs(Protocol):
 
     async def wait(self, id: str, seconds: float) -> Job | None:
         """Returns when the job has ended, or the time is over; then it still runs."""
+        ...
+
+    async def grown(self, id: str, size: int, seconds: float) -> Job | None:
+        """Returns when the job has printed more than `size` bytes, has ended, or the time is over."""
+        ...
+
+    async def send(self, id: str, input: Input) -> bool:
+        """Gives a job something to read, whichever process started it; False if it was not taken."""
+        ...
+
+    def taken(self, id: str, key: str) -> bool:
+        """Whether the input of this key was taken."""
         ...
 
     async def stop(self, id: str) -> Job | None: ...

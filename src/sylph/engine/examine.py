@@ -12,8 +12,9 @@ from sylph.engine.history import HISTORY
 from sylph.engine.jobs import SessionJobs
 from sylph.engine.log import Log
 from sylph.engine.replay import Dialects, Replayed
-from sylph.engine.runs import AGAIN, Runner, read_story
+from sylph.engine.runs import AGAIN, Runner
 from sylph.engine.runtime import Runtime
+from sylph.engine.story import read_story
 from sylph.engine.summary import SUMMARY
 
 PAGE = 2000

@@ -2,17 +2,23 @@
 
 import asyncio
 import contextlib
+import fcntl
+import json
 import os
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from sylph.core.run import Job, Order
-from sylph.engine.runs import AGAIN, TRIES, Runner, Story, read_story
+from sylph.core.run import Input, Job, Order
+from sylph.engine.processes import end_marked
+from sylph.engine.runs import AGAIN, POLL, TRIES, Runner
+from sylph.engine.story import Story, read_story
 
 BEAT = 0.05
 STARTING = 5.0
 STOPPING = 2.0
+HEARING = 5.0
 
 
 class SessionJobs:
@@ -68,25 +74,78 @@ class SessionJobs:
             await asyncio.sleep(BEAT)
         return job
 
+    async def grown(self, id: str, size: int, seconds: float) -> Job | None:
+        end = time.monotonic() + seconds
+        notice = self._runner.notice(self._name(id))
+        while (job := self.find(id)) and job.state == "running" and job.bytes <= size and time.monotonic() < end:
+            # A job of an earlier Sylph has a runner that sends us no notices.
+            await notice.wait(min(POLL, seconds))
+        return job
+
+    async def send(self, id: str, input: Input) -> bool:
+        if (known := self._story(id).inputs.get(input.key)) is not None and known:
+            return True
+        line = {"do": "input", "id": input.key, "text": input.text, "close": input.close}
+        if not await self._say(id, line):
+            return False
+        end = time.monotonic() + HEARING
+        while input.key not in (inputs := self._story(id).inputs) and time.monotonic() < end:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(BEAT / 10)
+        return inputs.get(input.key, False)
+
+    def taken(self, id: str, key: str) -> bool:
+        return self._story(id).inputs.get(key, False)
+
     async def stop(self, id: str) -> Job | None:
         job = self.find(id)
+        if job and job.state == "lost":
+            # Nobody watches it any more, but it may still be there.
+            end_marked(self._name(id))
         if job is None or job.state != "running":
             return job
+        if await self._say(id, {"do": "stop"}):
+            return await self.wait(id, STOPPING)
         self._runner.stop(self._name(id))
         story = self._story(id)
-        # A job of an earlier Sylph has another runner, which does not hear us: it sees that the command ends.
         if story.started and (job := await self.wait(id, 0.5)) and job.state == "running":
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(story.started.pid, signal.SIGTERM)
-            if (job := await self.wait(id, 0.5)) and job.state == "running":
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(story.started.pid, signal.SIGKILL)
+                os.killpg(story.started.pid, signal.SIGKILL)
         return await self.wait(id, STOPPING)
+
+    async def purge(self) -> None:
+        """Ends what runs, and forgets all of it."""
+        for job in self.all():
+            await self.stop(job.id)
+        for path in self._runner.folder.glob(f"{self._session}.*"):
+            path.unlink(missing_ok=True)
+
+    async def _say(self, id: str, said: Mapping[str, object]) -> bool:
+        """Tells the runner of a job something, whoever started it; False if there is nobody to hear it."""
+        # What somebody before us left unfinished ends here.
+        left = memoryview(b"\n" + json.dumps(said).encode() + b"\n")
+        try:
+            fifo = os.open(self._path(id, "in"), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        end = time.monotonic() + HEARING
+        try:
+            while left and time.monotonic() < end:
+                try:
+                    # Two at once would tear each other's lines apart.
+                    fcntl.flock(fifo, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left = left[os.write(fifo, left) :]
+                except BlockingIOError:
+                    await asyncio.sleep(BEAT / 10)
+        except OSError:
+            return False
+        finally:
+            os.close(fifo)
+        return not left
 
     def _job(self, id: str, story: Story) -> Job:
         out = self._path(id, "out")
         size = out.stat().st_size if out.exists() else 0
-        command = story.intent.argv[-1] if story.intent and story.intent.argv else ""
+        command = (story.intent.title or "".join(story.intent.argv[-1:])) if story.intent else ""
         if ended := story.ended:
             exit = None if ended.failed else ended.exit
             return Job(
@@ -94,7 +153,8 @@ class SessionJobs:
             )
         state = "running" if story.watched else "lost"
         began = story.intent.at if story.intent else time.time()
-        return Job(id=id, command=command, state=state, seconds=max(time.time() - began, 0.0), bytes=size)
+        took = max(time.time() - began, 0.0)
+        return Job(id=id, command=command, state=state, seconds=took, bytes=size, hears=story.hears and story.watched)
 
     def _journals(self) -> list[Path]:
         folder = self._runner.folder

@@ -8,6 +8,12 @@ also when the parent and the runner are long gone:
     KEY.run   lines of JSON: {"intent": …}, {"started": …}, {"ended": …}
     KEY.out   the output as it came, up to a limit; at the end, the last part of what went over it
 
+A command in the background has a third one while it runs, through which whoever may open it reaches its runner:
+
+    KEY.in    a FIFO, lines of JSON in: {"do": "input", "id": …, "text": …, "close": …}, {"do": "stop"}
+
+An input is taken once: a second one with the same id is not, so whoever does not know may send it again.
+
 Whoever finds no journal of an order can take it back, by making an empty one: then no runner begins it any more.
 
 When the parent is gone the runner finishes what runs, and ends. It leaves no process behind: what a command leaves
@@ -15,7 +21,6 @@ running becomes the runner's own child (it is a subreaper, where the kernel know
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -26,12 +31,17 @@ import sys
 import time
 from typing import Any
 
-PR_SET_CHILD_SUBREAPER = 36
+if __package__ != "sylph.engine":
+    # Started as a script, without a way to the packages: ours is the one this file lies in.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from sylph.engine.processes import MARK, adopt_orphans, adopted, boot_id, ended, family, marked, resident, start_time
+
 GRACE = 0.3  # seconds between asking a command to end and ending it
 DRAIN = 0.2  # seconds for output that is still on its way when a command has ended
 BEAT = 0.5  # seconds between two looks at memory
 CHUNK = 65536
-MARK = "SYLPH_RUN"
+UNREAD = 4_000_000  # bytes that wait for a command to read them, before no more are taken
 
 
 class Journal:
@@ -89,6 +99,12 @@ class Job:
         assert process.stdout
         self.pipe: int | None = process.stdout.fileno()
         os.set_blocking(self.pipe, False)
+        self.stdin = process.stdin
+        self.unsent = bytearray((order.get("stdin") or "").encode("utf-8", "replace"))
+        self.closing = not order.get("interactive", False)
+        self.taken: set[str] = set()
+        self.ears = -1
+        self.heard = b""
         self.memory: int = order.get("memory", 0)
         self.began = time.monotonic()
         self.deadline: float | None = self.began + order["seconds"] if order.get("seconds") else None
@@ -146,15 +162,17 @@ class Runner:
     def _start(self, order: dict[str, Any]) -> None:
         journal = Journal(self._folder, order["key"], order["head"], order["tail"])
         me = os.getpid()
-        keeper = {"runner": me, "runner_start": start_time(me), "boot": boot_id()}
-        if not journal.begin(argv=order["argv"], job=order.get("job", False), at=time.time(), **keeper):
+        intent = {"runner": me, "runner_start": start_time(me), "boot": boot_id(), "at": time.time()}
+        intent |= {name: order[name] for name in ("argv", "job", "title", "interactive") if name in order}
+        if not journal.begin(**intent):
             return
+        piped = order.get("interactive") or order.get("stdin") is not None
         try:
             process = subprocess.Popen(
                 order["argv"],
                 cwd=order["cwd"],
                 env={**order["env"], MARK: order["key"]},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -165,10 +183,68 @@ class Runner:
             self._tell(order["key"], "ended")
             return
         job = Job(order, process, journal)
+        if order.get("job"):
+            self._listen(job)
         journal.note(started={"pid": process.pid, "start": start_time(process.pid)})
         self._jobs[job.key] = job
         assert process.stdout
         self._selector.register(process.stdout, selectors.EVENT_READ, lambda: self._copy(job))
+        if process.stdin:
+            os.set_blocking(process.stdin.fileno(), False)
+            self._feed(job)
+
+    # What a command is told while it runs
+
+    def _listen(self, job: Job) -> None:
+        path = f"{self._folder}/{job.key}.in"
+        with contextlib.suppress(OSError):
+            os.mkfifo(path, 0o600)
+            # For writing too: then it has no end when the last writer goes.
+            job.ears = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._selector.register(job.ears, selectors.EVENT_READ, lambda: self._hear(job))
+
+    def _hear(self, job: Job) -> None:
+        with contextlib.suppress(BlockingIOError):
+            *lines, job.heard = (job.heard + os.read(job.ears, CHUNK)).split(b"\n")
+            for line in lines:
+                # Who was killed in the middle of a line has left a piece of one.
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    self._mind(job, json.loads(line))
+
+    def _mind(self, job: Job, said: dict[str, Any]) -> None:
+        if said["do"] == "stop":
+            self._stop(job, "stopped")
+        elif said["do"] == "input" and said["id"] not in job.taken:
+            text = said["text"].encode()
+            taken = bool(job.stdin) and not job.closing and len(job.unsent) + len(text) <= UNREAD
+            if taken:
+                job.taken.add(said["id"])
+                job.unsent += text
+                job.closing = said.get("close", False)
+            still = bool(job.stdin) and not job.closing
+            job.journal.note(input={"id": said["id"], "taken": taken, "open": still})
+            self._feed(job)
+
+    def _feed(self, job: Job) -> None:
+        """Hands over as much as the command's pipe takes; watched is the pipe only while something waits."""
+        try:
+            while job.stdin and job.unsent:
+                del job.unsent[: os.write(job.stdin.fileno(), job.unsent[:CHUNK])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            job.unsent.clear()
+            job.closing = True
+        if job.stdin is None:
+            return
+        watched = job.stdin in self._selector.get_map()
+        if watched and not job.unsent:
+            self._selector.unregister(job.stdin)
+        elif job.unsent and not watched:
+            self._selector.register(job.stdin, selectors.EVENT_WRITE, lambda: self._feed(job))
+        if job.closing and not job.unsent:
+            job.stdin.close()
+            job.stdin = None
 
     # What happens
 
@@ -233,6 +309,13 @@ class Runner:
     def _end(self, job: Job) -> None:
         del self._jobs[job.key]
         self._close_pipe(job)
+        job.unsent.clear()
+        job.closing = True
+        self._feed(job)
+        if job.ears >= 0:
+            self._selector.unregister(job.ears)
+            os.close(job.ears)
+            os.unlink(f"{self._folder}/{job.key}.in")
         left = self._sweep(job)
         # Reaped only now: until then no other process can get its number, and with it our signals.
         job.process.wait()
@@ -251,13 +334,13 @@ class Runner:
     def _kill(self, job: Job, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(job.process.pid, number)
-        for pid in family(job):
+        for pid in family(job.process.pid, job.key):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
 
     def _sweep(self, job: Job) -> bool:
         """Ends what the command left running; each pass may orphan others, which then become visible here."""
-        found = bool(family(job))
+        found = bool(family(job.process.pid, job.key))
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(job.process.pid, signal.SIGKILL)
         for _ in range(100):
@@ -273,7 +356,7 @@ class Runner:
         return found
 
     def _resident(self, job: Job) -> int:
-        return sum(resident(pid) for pid in [job.process.pid, *family(job)])
+        return sum(resident(pid) for pid in [job.process.pid, *family(job.process.pid, job.key)])
 
     def _tell(self, key: str, what: str) -> None:
         if self._parent:
@@ -285,94 +368,8 @@ def _wake(_number: int, _frame: object) -> None:
     """Nothing to do but to be there: the signal has woken the loop."""
 
 
-def family(job: Job) -> list[int]:
-    """The living descendants of a command, also those that left its process group."""
-    found: list[int] = []
-    waiting = children(job.process.pid) + [pid for pid in adopted() if marked(pid, job.key)]
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        waiting += children(pid)
-    return found
-
-
-def ended(pid: int) -> int | None:
-    """How a child ended, as minus the signal or its exit code; None while it runs. It stays a zombie."""
-    seen = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if seen is None:
-        return None
-    return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
-
-
-def adopted() -> list[int]:
-    return children(os.getpid())
-
-
-def children(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []
-
-
-def marked(pid: int, key: str) -> bool:
-    """Whether a process was started by the command `key`: it carries the mark in its environment."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"{MARK}={key}".encode() in file.read().split(b"\0")
-    except OSError:
-        return False
-
-
 def opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-
-
-def end_marked(key: str) -> None:
-    """Ends all that the command `key` has started, whoever's child it is by now."""
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []:
-        if marked(pid, key):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
-
-
-def start_time(pid: int) -> str:
-    """When a process began, as the kernel counts: with the pid it names the process for good."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def is_zombie(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] == b"Z"
-    except (OSError, IndexError):
-        return True
-
-
-def boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def adopt_orphans() -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def main() -> None:

@@ -7,14 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from sylph.core.run import Lost, Order, Ran, Show, Why
+from sylph.core.run import Lost, Order, Ran, Show
+from sylph.engine import processes
 from sylph.engine import runner as script
+from sylph.engine.story import Ended, Story, evidence_of, read_story
 
 PROGRAM = script.__file__
 # A notice can get lost when the socket is full; then this long passes until the next look.
@@ -27,55 +26,6 @@ TRIES = 3
 OLD = 24 * 3600.0
 # Between a command's key and the number of the order, where there had to be more than one.
 AGAIN = "~"
-
-
-class _Intent(msgspec.Struct):
-    runner: int
-    runner_start: str
-    boot: str
-    argv: list[str] = []
-    job: bool = False
-    at: float = 0.0
-
-
-class _Started(msgspec.Struct):
-    pid: int
-    start: str
-
-
-class _Ended(msgspec.Struct):
-    bytes: int
-    head: int
-    exit: int = 0
-    why: Why = ""
-    seconds: float = 0.0
-    left: bool = False
-    failed: int = 0
-
-
-class _Line(msgspec.Struct):
-    intent: _Intent | None = None
-    started: _Started | None = None
-    ended: _Ended | None = None
-
-
-@dataclass(slots=True)
-class Story:
-    """What the journal says of a command so far."""
-
-    intent: _Intent | None = None
-    started: _Started | None = None
-    ended: _Ended | None = None
-
-    @property
-    def watched(self) -> bool:
-        """Whether the runner that keeps this journal still lives."""
-        intent = self.intent
-        return bool(intent and script.boot_id() == intent.boot and alive(intent.runner, intent.runner_start))
-
-    @property
-    def running(self) -> bool:
-        return bool(self.started and alive(self.started.pid, self.started.start))
 
 
 class Notice:
@@ -129,6 +79,9 @@ class Runner:
             "head": order.head,
             "tail": order.tail,
             "job": order.job,
+            "stdin": order.stdin,
+            "interactive": order.interactive,
+            "title": order.title,
         }
         if not order.job:
             self._kept.add(key)
@@ -316,7 +269,7 @@ class CallRuns:
             show(data)
         return offset + len(data)
 
-    def _ran(self, ended: _Ended) -> Ran:
+    def _ran(self, ended: Ended) -> Ran:
         whole = self._path("out").read_bytes()
         head, tail = whole[: ended.head], whole[ended.head :]
         return Ran(
@@ -332,9 +285,9 @@ class CallRuns:
 
     def _lost(self, story: Story) -> Lost:
         """The runner is gone and saw no end. Nothing may run on unwatched, so what is left is ended."""
-        script.end_marked(self._name)
+        processes.end_marked(self._name)
         out = self._path("out")
-        return Lost(evidence=_evidence(story), head=out.read_bytes() if out.exists() else b"")
+        return Lost(evidence=evidence_of(story), head=out.read_bytes() if out.exists() else b"")
 
     async def _stopped(self) -> None:
         """Waits for the end of a command that was told to stop, a little longer than that may take."""
@@ -357,34 +310,3 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except FileNotFoundError:
         return None
-
-
-def read_story(path: Path) -> Story:
-    story = Story()
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return story
-    for line in lines:
-        # The last line may be half written; then it counts as not written.
-        with contextlib.suppress(msgspec.DecodeError):
-            said = msgspec.json.decode(line, type=_Line)
-            story.intent = said.intent or story.intent
-            story.started = said.started or story.started
-            story.ended = said.ended or story.ended
-    return story
-
-
-def alive(pid: int, start: str) -> bool:
-    """Whether exactly this process lives: a number alone may have been given to another one since."""
-    return script.start_time(pid) == start != "" and not script.is_zombie(pid)
-
-
-def _evidence(story: Story) -> str:
-    if story.intent and script.boot_id() != story.intent.boot:
-        return "the machine was restarted while it ran"
-    if story.started is None:
-        return "its runner died at the moment it was to be started"
-    if story.running:
-        return "its runner died; the command itself was still running and was ended"
-    return "its runner died before it, and nobody saw how it ended"

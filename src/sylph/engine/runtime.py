@@ -19,6 +19,7 @@ from sylph.engine.bus import Bus
 from sylph.engine.executor import Bounds, Executor
 from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
+from sylph.engine.jobs import SessionJobs
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
@@ -218,7 +219,12 @@ class Runtime:
             raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
         self._sessions.pop(session, None)
         await self._log.purge(session)
+        await self.jobs(session).purge()
         await asyncio.to_thread(shutil.rmtree, self.executor.private(session), ignore_errors=True)
+
+    def jobs(self, session: str) -> SessionJobs:
+        """The commands that a session has started in the background."""
+        return SessionJobs(self.executor.runner, session)
 
     def export(self, session: str) -> AsyncGenerator[bytes, None]:
         return transfer.export(self._log, session)

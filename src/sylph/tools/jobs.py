@@ -1,4 +1,4 @@
-"""Commands in the background: started, listed, looked at, waited for, stopped."""
+"""Commands in the background: started, listed, looked at, talked to, waited for, stopped."""
 
 import shutil
 from collections.abc import Mapping
@@ -7,24 +7,31 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
-from sylph.core.run import Job, Order
+from sylph.core.run import Input, Job, Order
 from sylph.core.text import first_line
 from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.tools.shell import QUIET, clean
+from sylph.tools.shell import QUIET, check, clean
 from sylph.tools.workspace import folder, shown
 
 LONGEST = 24 * 3600.0
 PATIENCE = 60.0
 PIECE = 40_000
+TEXT = 1_000_000
+# After an input its first reaction is waited for, so that a question and its answer are one call.
+REACTION = 1.0
 
 
 class JobArgs(Args, frozen=True, kw_only=True):
-    action: Annotated[Literal["start", "list", "output", "wait", "stop"], Meta(description="What to do.")]
+    action: Annotated[Literal["start", "list", "output", "input", "wait", "stop"], Meta(description="What to do.")]
     command: Annotated[str, Meta(description="For start: the command line.")] = ""
-    id: Annotated[str, Meta(description="For output, wait, stop: the job.")] = ""
+    id: Annotated[str, Meta(description="For all but start and list: the job.")] = ""
     offset: Annotated[int, Meta(ge=0, description="For output: bytes to skip.")] = 0
     seconds: Annotated[float, Meta(gt=0, le=LONGEST, description="Start: time limit. Wait: patience.")] = PATIENCE
     cwd: Annotated[str, Meta(description="For start: folder to run in.")] = "."
+    env: Annotated[dict[str, str], Meta(description="For start: more environment variables.")] = {}
+    interactive: Annotated[bool, Meta(description="For start: keep its stdin open for input.")] = False
+    text: Annotated[str, Meta(max_length=TEXT, description="For input: what to send; a line needs its newline.")] = ""
+    close: Annotated[bool, Meta(description="For input: then close its stdin.")] = False
 
 
 def jobs(environ: Mapping[str, str]) -> Tool:
@@ -33,17 +40,19 @@ def jobs(environ: Mapping[str, str]) -> Tool:
     basis = {**clean(environ), **QUIET}
 
     async def start(args: JobArgs, context: Context) -> Result:
-        if not args.command.strip() or "\0" in args.command:
+        if not args.command.strip():
             raise ToolError("There is no command to start.", kind="bad_command", next=["Give command."])
+        check(args.command, args.env)
         limit = args.seconds if args.seconds != PATIENCE else LONGEST
         place = str(folder(context.workspace, args.cwd))
         order = Order(
             argv=(interpreter, "-c", args.command),
             cwd=place,
-            env=basis,
+            env={**basis, **args.env},
             seconds=limit,
             memory=context.memory,
             job=True,
+            interactive=args.interactive,
         )
         job = await context.jobs.start(context.call, order)
         return Result(text=f"Started job {job.id}.\n{told(job)}", ok=job.state == "running" or job.exit == 0)
@@ -56,6 +65,8 @@ def jobs(environ: Mapping[str, str]) -> Tool:
                 return Result(text="\n".join(map(told, context.jobs.all())) or "There are no jobs.")
             case "output":
                 return _output(args, context)
+            case "input":
+                return await _input(args, context)
             case "wait":
                 return _ended(args, await context.jobs.wait(args.id, min(args.seconds, context.seconds)), context)
             case "stop":
@@ -76,22 +87,31 @@ def jobs(environ: Mapping[str, str]) -> Tool:
     )
 
 
+END = "[end of input]"
+SAID = {"start": "starts a job", "input": "sends a running job what it reads", "stop": "stops a job"}
+
+
 def judge(args: JobArgs, _: Context) -> Judged:
     if args.action in ("list", "output", "wait"):
         return Judged("read", "safe", "only looks at jobs")
-    return Judged("write", "caution", f"{args.action}s a job")
+    commands = (args.command,) if args.action == "start" else ()
+    return Judged("write", "caution", SAID[args.action], commands=commands)
 
 
 async def preview(args: JobArgs, context: Context) -> str:
     if args.action == "stop":
         job = _find(args, context)
         return f"would stop {told(job)}"
+    if args.action == "input":
+        return f"would send to {told(_find(args, context))}:\n{args.text}{END if args.close else ''}"
     place = shown(context.workspace, folder(context.workspace, args.cwd))
     return f"would start in the background in {place}:\n{args.command}"
 
 
 async def recover(args: JobArgs, context: Context) -> Result | None:
-    """A job that was started is in its journal; everything else does no harm when it is done again."""
+    """What was started or taken is in the journal of the job; all the rest does no harm when it is done again."""
+    if args.action == "input" and context.jobs.taken(args.id, context.call):
+        return Result(text=f"Sent before Sylph was interrupted.\n{told(_find(args, context))}")
     job = context.jobs.recover(context.call) if args.action == "start" else None
     return Result(text=f"Job {job.id} was started before Sylph was interrupted.\n{told(job)}") if job else None
 
@@ -102,7 +122,8 @@ def told(job: Job) -> str:
     if fate is None:
         ended = {"time": ", out of time", "memory": ", out of memory", "stopped": ", stopped"}.get(job.why, "")
         fate = f"could not start{ended}" if job.exit is None else f"exit {job.exit}{ended}"
-    return f"{job.id}  {fate}  {job.seconds:.1f} s  {job.bytes:,} bytes  {first_line(job.command)}"
+    hears = ", reads input" if job.hears else ""
+    return f"{job.id}  {fate}{hears}  {job.seconds:.1f} s  {job.bytes:,} bytes  {first_line(job.command)}"
 
 
 def _find(args: JobArgs, context: Context) -> Job:
@@ -120,6 +141,34 @@ def _output(args: JobArgs, context: Context) -> Result:
     more = f" Go on with offset={upto}." if upto < job.bytes else ""
     text = data.decode("utf-8", "replace")
     return Result(text=f"{text}\n[bytes {args.offset}-{upto} of {job.bytes}; {told(job)}]{more}")
+
+
+async def _input(args: JobArgs, context: Context) -> Result:
+    job = _find(args, context)
+    if not args.text and not args.close:
+        raise ToolError("There is nothing to send.", kind="bad_input", next=["Give text, or close=true."])
+    if not job.hears:
+        raise ToolError(
+            f"Job {job.id} takes no input: {_deaf(job)}.", kind="no_input", next=["Start it with interactive=true."]
+        )
+    if not await context.jobs.send(job.id, Input(key=context.call, text=args.text, close=args.close)):
+        raise ToolError(
+            f"Job {job.id} did not take the input: it has ended, or leaves unread what it got before.",
+            kind="not_taken",
+            next=["Look at its output; send less at once."],
+        )
+    after = await context.jobs.grown(job.id, job.bytes, min(REACTION, context.seconds)) or job
+    said = context.jobs.output(job.id, job.bytes, PIECE).decode("utf-8", "replace")
+    return Result(
+        text=f"Sent {len(args.text.encode()):,} bytes{', then closed its input' if args.close else ''}.\n"
+        f"{said}\n[from byte {job.bytes}; {told(after)}]"
+    )
+
+
+def _deaf(job: Job) -> str:
+    if job.state != "running":
+        return "it does not run any more"
+    return "its input is closed"
 
 
 def _ended(args: JobArgs, job: Job | None, context: Context) -> Result:

@@ -20,6 +20,7 @@ LONGEST = 3600.0
 # More than this nobody watches live; it is still kept.
 LIVE = 1_000_000
 
+RESERVED = "SYLPH_"
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 # Nobody is at the terminal: no colours, no pager, no editor, no prompt, and nothing lost in a buffer at a time-out.
 QUIET = {
@@ -76,10 +77,7 @@ def clean(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, str]) -> Order:
-    if any("\0" in text for text in (args.command, *args.env, *args.env.values())):
-        raise ToolError("A command cannot hold a NUL byte.", kind="bad_command")
-    if any("=" in name or not name for name in args.env):
-        raise ToolError("The name of a variable is empty or holds a =.", kind="bad_command")
+    check(args.command, args.env)
     with reported("The command"):
         place = folder(context.workspace, args.cwd)
     return Order(
@@ -89,6 +87,20 @@ def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, 
         seconds=_limit(args, context),
         memory=context.memory,
     )
+
+
+def check(command: str, env: Mapping[str, str]) -> None:
+    """Refuses what no system can start, and variables that would lead whoever watches the command astray."""
+    if any("\0" in text for text in (command, *env, *env.values())):
+        raise ToolError("A command cannot hold a NUL byte.", kind="bad_command")
+    if any("=" in name or not name for name in env):
+        raise ToolError("The name of a variable is empty or holds a =.", kind="bad_command")
+    if own := [name for name in env if name.upper().startswith(RESERVED)]:
+        raise ToolError(
+            f"{', '.join(own)}: variables that begin with {RESERVED} are Sylph's own.",
+            kind="reserved_variable",
+            next=["Use another name."],
+        )
 
 
 class Live:

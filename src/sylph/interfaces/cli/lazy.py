@@ -24,6 +24,7 @@ COMMANDS: dict[str, Entry] = {
     "retry": Entry("retry", "Run the last turn of a session again."),
     "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
     "task": Entry("tasks", "List, show and replay the turns that were run."),
+    "job": Entry("jobs", "List, show and end commands in the background."),
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
     "models": Entry("models", "The models that can be used."),
     "tools": Entry("tools", "What the agent can do, and what of it needs your yes."),

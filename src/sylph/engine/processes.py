@@ -1,0 +1,103 @@
+"""Processes as the kernel shows them: who is whose child, when it began, and whether it still lives."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+MARK = "SYLPH_RUN"
+TRIES, PAUSE = 20, 0.001
+
+
+def ended(pid: int) -> int | None:
+    """How a child ended, as minus the signal or its exit code; None while it runs. It stays a zombie."""
+    seen = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if seen is None:
+        return None
+    return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
+
+
+def adopted() -> list[int]:
+    return children(os.getpid())
+
+
+def children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def family(parent: int, key: str) -> list[int]:
+    """The living descendants of the command `key`, also those that left its process group."""
+    found: list[int] = []
+    waiting = children(parent) + [pid for pid in adopted() if marked(pid, key)]
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children(pid)
+    return found
+
+
+def marked(pid: int, key: str) -> bool:
+    """Whether a process was started by the command `key`: it carries the mark in its environment."""
+    for _ in range(TRIES):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+        except OSError:
+            return False
+        if variables != [b""] or is_zombie(pid):
+            return f"{MARK}={key}".encode() in variables
+        # It is just becoming another program: for a moment its environment is empty.
+        time.sleep(PAUSE)
+    return False
+
+
+def end_marked(key: str) -> None:
+    """Ends all that the command `key` has started, whoever's child it is by now."""
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []:
+        if marked(pid, key):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def start_time(pid: int) -> str:
+    """When a process began, as the kernel counts: with the pid it names the process for good."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except (OSError, IndexError):
+        return True
+
+
+def boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def adopt_orphans() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

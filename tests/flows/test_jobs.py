@@ -1,0 +1,65 @@
+"""Commands in the background: the model starts and talks to them, the user sees and ends them."""
+
+import asyncio
+import signal
+
+from tests.flows.program import Done, Model, Sylph
+from tests.flows.told import results
+from tests.model_server import call, say
+
+ECHO = 'echo ready; while read -r line; do echo "got $line" | tee -a heard; done'
+
+
+async def test_a_job_is_started_talked_to_and_ended_from_the_command_line(sylph: Sylph, model: Model) -> None:
+    server = await model(
+        [
+            call("job", action="start", command=ECHO, interactive=True, env={"COLOUR": "blue"}),
+            call("job", action="input", id="t1_c1", text="one\n"),
+            say("It listens."),
+        ]
+    )
+    session = (await sylph.run("--json", "--mode", "trust", "start it")).events[0]["session"]
+    assert "got one" in results(server)[1]
+    (job,) = (await sylph.run("job", "list", "--json")).json
+    assert (job["id"], job["state"], job["hears"]) == (f"{session}.t1_c1", "running", True)
+    assert ECHO[:50] in (await sylph.run("job", "list")).out
+    assert (await sylph.run("job", "output", job["id"])).out == "ready\ngot one\n"
+    stopped = await sylph.run("job", "stop", job["id"])
+    assert (stopped.code, stopped.out) == (0, f"{job['id']}  stopped\n")
+    assert (await sylph.run("job", "list")).out == "No job runs.\n"
+    assert (await sylph.run("job", "list", "--all", "--json")).json[0]["why"] == "stopped"
+    assert (await sylph.run("job", "stop", job["id"])).code == 2
+
+
+async def test_a_job_nobody_knows_is_answered_with_what_to_do(sylph: Sylph, model: Model) -> None:
+    await model([say("Hello.")])
+    await sylph.run("hello")
+    done = await sylph.run("job", "output", "last.t9_c9")
+    assert (done.code, "sylph job list --all" in done.err) == (1, True)
+
+
+async def test_a_job_of_a_killed_sylph_hears_the_next_one_and_hears_it_once(sylph: Sylph, model: Model) -> None:
+    await model(
+        [
+            call("job", action="start", command=ECHO, interactive=True),
+            call("shell", command="touch begun; sleep 1"),
+            call("job", action="input", id="t1_c1", text="late\n", close=True),
+            call("job", action="wait", id="t1_c1"),
+            say("Done."),
+        ]
+    )
+    process = await sylph.start("--json", "--mode", "trust", "x")
+    while not (sylph.workspace / "begun").exists():  # noqa: ASYNC110 - a file of another process
+        await asyncio.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    out, _ = await process.communicate()
+    session = Done(0, out.decode(), "").events[0]["session"]
+    assert (await sylph.run("resume", session)).code == 0
+    assert (sylph.workspace / "heard").read_text() == "got late\n"
+
+
+async def test_a_session_that_is_removed_takes_its_jobs_along(sylph: Sylph, model: Model) -> None:
+    await model([call("job", action="start", command="sleep 30"), say("Started.")])
+    await sylph.run("--mode", "trust", "start it")
+    await sylph.run("session", "delete", "last", "--forever", "--yes")
+    assert list((sylph.home / "sylph" / "data" / "runs").iterdir()) == []
