@@ -28,7 +28,7 @@ async def test_a_job_is_started_talked_to_and_ended_from_the_command_line(sylph:
     assert (stopped.code, stopped.out) == (0, f"{job['id']}  stopped\n")
     assert (await sylph.run("job", "list")).out == "No job runs.\n"
     assert (await sylph.run("job", "list", "--all", "--json")).json[0]["why"] == "stopped"
-    assert (await sylph.run("job", "stop", job["id"])).code == 2
+    assert (await sylph.run("job", "stop", job["id"])).code == 1
 
 
 async def test_a_job_nobody_knows_is_answered_with_what_to_do(sylph: Sylph, model: Model) -> None:

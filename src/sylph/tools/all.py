@@ -6,8 +6,10 @@ from sylph.core.tool import Tool
 from sylph.tools.ask import ASK
 from sylph.tools.edit import EDIT
 from sylph.tools.files import LIST, READ, WRITE
+from sylph.tools.git import git
 from sylph.tools.jobs import jobs
 from sylph.tools.plan import PLAN
+from sylph.tools.python import python
 from sylph.tools.ripgrep import Ripgrep, located
 from sylph.tools.scan import Scan
 from sylph.tools.search import find, grep
@@ -18,4 +20,17 @@ def workspace_tools(environ: Mapping[str, str]) -> tuple[Tool, ...]:
     """Every tool for work in a workspace, always in this order; commands run with `environ`, less its secrets."""
     program = located(environ)
     searcher = Ripgrep(program) if program else Scan()
-    return (READ, WRITE, EDIT, LIST, find(searcher), grep(searcher), shell(environ), jobs(environ), PLAN, ASK)
+    return (
+        READ,
+        WRITE,
+        EDIT,
+        LIST,
+        find(searcher),
+        grep(searcher),
+        shell(environ),
+        jobs(environ),
+        python(environ),
+        git(environ),
+        PLAN,
+        ASK,
+    )

@@ -1,0 +1,83 @@
+"""A repository as its own files show it, read without running anything."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+ENTRY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*")
+LARGEST = 1_000_000
+# What is under way, by the file that says so.
+UNDERWAY = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    folder: Path
+    """Git's own folder of this work tree."""
+    branch: str = ""
+    remotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The addresses of each remote."""
+    upstreams: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def remote(self) -> str:
+        """Where the current branch goes when nothing else is said."""
+        only = next(iter(self.remotes), "") if len(self.remotes) == 1 else ""
+        return self.upstreams.get(self.branch) or only or "origin"
+
+    @property
+    def underway(self) -> str:
+        return next((what for name, what in UNDERWAY.items() if (self.folder / name).exists()), "")
+
+
+def found(place: Path) -> Repository | None:
+    """The repository that `place` lies in."""
+    for folder in (place, *place.parents):
+        git = _git(folder / ".git")
+        if git:
+            return _read(git)
+    return None
+
+
+def _git(path: Path) -> Path | None:
+    if path.is_dir():
+        return path
+    text = _text(path)
+    # A work tree of its own, or a submodule: the folder is elsewhere.
+    return Path(os.path.normpath(path.parent / text[8:].strip())) if text.startswith("gitdir: ") else None
+
+
+def _read(folder: Path) -> Repository:
+    shared = _text(folder / "commondir").strip()
+    common = Path(os.path.normpath(folder / shared)) if shared else folder
+    head = _text(folder / "HEAD").strip()
+    remotes, upstreams = dict[str, tuple[str, ...]](), dict[str, str]()
+    section = name = ""
+    for line in _text(common / "config").splitlines():
+        if start := SECTION.match(line):
+            section, name = start[1].lower(), start[2] or ""
+        elif entry := ENTRY.fullmatch(line):
+            key, value = entry[1].lower(), entry[2].strip('"')
+            if (section, key) in (("remote", "url"), ("remote", "pushurl")):
+                remotes[name] = (*remotes.get(name, ()), value)
+            elif (section, key) == ("branch", "remote"):
+                upstreams[name] = value
+    branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+    return Repository(folder, branch, remotes, upstreams)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,155 @@
+"""What git said, made into something the model can act on."""
+
+import os
+import re
+
+from sylph.core.errors import ToolError, Trouble, Unknown
+from sylph.core.run import Lost, Ran
+from sylph.core.tool import Result
+from sylph.tools.git import status
+from sylph.tools.git.plan import Plan, Scene
+from sylph.tools.git.repository import found
+from sylph.tools.git.status import Status
+
+WHO = (
+    "Ask the user who commits here, then: shell `git config user.name …` and `git config user.email …`,"
+    " or the user sets them with `git config --global`."
+)
+LATER = "Look with git(action='status'), then commit the changes or put them aside: git(action='stash')."
+# What git says when something is in the way, what that is, and what to do about it.
+TROUBLES: tuple[tuple[str, str, str], ...] = (
+    (r"not a git repository", "not_a_repository", "Make one with the shell tool: git init; or give cwd."),
+    (r"tell me who you are|empty ident name|unable to auto-detect email", "no_identity", WHO),
+    (r"dubious ownership", "not_owned", "Another user owns the repository; the user can allow it: safe.directory."),
+    (r"index\.lock|\.lock': File exists", "locked", "Another git is at work, or one was killed: look, then try again."),
+    (r"stale info", "stale", "The remote has changed: git(action='fetch'), look at it, then decide."),
+    (r"\[rejected\]|fetch first|non-fast-forward", "rejected", "The remote is ahead: git(action='pull') first."),
+    (r"pre-receive hook declined|\[remote rejected\]", "rejected", "The remote does not take this. Tell the user why."),
+    (r"not fully merged", "not_merged", "Merge it first; force=true deletes it all the same."),
+    (r"would be overwritten by|commit your changes or stash|have unstaged changes|uncommitted changes", "dirty", LATER),
+    (r"Host key verification failed", "unknown_host", "The user has to trust this machine first, with ssh."),
+    (
+        r"could not read Username|Authentication failed|Permission denied \(publickey|terminal prompts disabled",
+        "no_access",
+        "Ask the user to log in to the remote: a key in the ssh agent, or a credential helper.",
+    ),
+    (r"[Cc]ould not resolve host|Connection refused|Network is unreachable|timed out", "network", "Is it reachable?"),
+    (
+        r"'\S+' does not appear to be a git repository|No such remote",
+        "no_remote",
+        "git(action='remote') lists what there is; step='create' with name and url makes one.",
+    ),
+    (r"transport '\S+' not allowed", "bad_url", "Only https, ssh, git and folders can be reached."),
+    (r"couldn't find remote ref|src refspec \S+ does not match", "not_found", "git(action='branch', all=true)"),
+    (
+        r"unknown revision|bad revision|not a valid object|invalid reference|pathspec '.*' did not match|not a commit"
+        r"|not something we can merge|branch '.*' not found|is not a stash|invalid upstream",
+        "not_found",
+        "Look what there is: git(action='log'), git(action='branch', all=true), git(action='status').",
+    ),
+    (r"already exists", "exists", "Choose another name, or force=true to replace it."),
+    (r"contains modified or untracked files", "dirty", "Look into it first; force=true removes it all the same."),
+    (r"Read-only file system", "read_only", "Git's folder may not be written here: is it outside of the workspace?"),
+)
+NOTHING = re.compile(r"nothing to commit|no changes added to commit|nothing added to commit")
+CREDENTIALS = re.compile(r"(https?://)[^\s/@]+@")
+
+
+def result(ran: Ran | Lost, plan: Plan, scene: Scene, mark: str) -> Result:
+    if isinstance(ran, Lost):
+        raise Unknown(
+            f"How git ended is not known: {ran.evidence}.",
+            details={"output so far": _text(ran.head)[-2000:]},
+            next=["git(action='status') and git(action='log') show what it has done."],
+        )
+    if ran.failed:
+        why = "git is not installed" if ran.failed == 2 else os.strerror(ran.failed)
+        raise ToolError(f"Git could not be started: {why}.", kind="no_git", next=["Ask the user to install git."])
+    said, state = _parts(ran, plan, mark)
+    if ran.why:
+        return _ended(ran, said)
+    if ran.exit == 0:
+        return Result(text=_done(said, state, plan, scene), exit=0)
+    return _failed(said, state, ran.exit, plan, scene)
+
+
+def _parts(ran: Ran, plan: Plan, mark: str) -> tuple[str, Status | None]:
+    """What the command said, and the state of the work tree."""
+    whole = ran.head + (f"\n[… {ran.dropped:,} bytes dropped …]\n".encode() if ran.dropped else b"") + ran.tail
+    if plan.argv[0] == "status":
+        return ("", status.read(whole)) if ran.exit == 0 else (_text(whole), None)
+    said, marked, state = whole.rpartition(f"\n{mark}\n".encode())
+    return (_text(said), status.read(state)) if plan.after and marked else (_text(whole), None)
+
+
+def _done(said: str, state: Status | None, plan: Plan, scene: Scene) -> str:
+    told = status.told(state, _underway(scene)) if state else ""
+    text = "\n\n".join(filter(None, [said.strip("\n"), told]))
+    if plan.exclude:
+        text += f"\n[git ignores {plan.exclude} here: .git/info/exclude]"
+    return text or "Done." if plan.effect != "read" else text or "Nothing."
+
+
+def _failed(said: str, state: Status | None, code: int, plan: Plan, scene: Scene) -> Result:
+    underway = _underway(scene)
+    text = "\n\n".join(filter(None, [said.strip("\n"), status.told(state, underway) if state else ""]))
+    if state and state.conflicts:
+        trouble = _conflict(state, underway, scene)
+    elif NOTHING.search(said):
+        trouble = Trouble("nothing_to_commit", "There is nothing to commit.", {}, (_staging(state),))
+    else:
+        trouble = _trouble(said, code, plan)
+    lines = [text, f"Error ({trouble.kind}): {trouble.message}", *(f"Next: {action}" for action in trouble.next)]
+    return Result(text="\n".join(filter(None, lines)), ok=False, exit=code, trouble=trouble)
+
+
+def _conflict(state: Status, underway: str, scene: Scene) -> Trouble:
+    names = ", ".join(each.partition(": ")[2] for each in state.conflicts[:10])
+    resolve = "Resolve each file (edit out the <<<<<<< and >>>>>>> marks), git(action='add', paths=[…])"
+    if underway in ("merge", "rebase"):
+        ways = (
+            f"{resolve}, then git(action='{underway}', step='continue').",
+            f"Or give up: git(action='{underway}', step='abort').",
+        )
+    elif scene.args.action == "stash":
+        ways = (f"{resolve}. The stash is kept: git(action='stash', step='delete') when all is well.",)
+    else:
+        ways = (f"{resolve}.",)
+    return Trouble("conflict", f"It stopped at conflicts in {names}.", {}, ways)
+
+
+def _staging(state: Status | None) -> str:
+    if state and (state.changed or state.untracked):
+        return "Stage first: git(action='add', paths=[…]), or all=true for all changes of tracked files."
+    return "Change something first."
+
+
+def _trouble(said: str, code: int, plan: Plan) -> Trouble:
+    for pattern, kind, action in TROUBLES:
+        if re.search(pattern, said):
+            return Trouble(kind, _reason(said, pattern), {}, (action,))
+    return Trouble("git_failed", f"git {plan.argv[0]} ended with {code}.", {}, ())
+
+
+def _reason(said: str, pattern: str) -> str:
+    """The line that says it, without git's own prefix."""
+    line = next(line for line in said.splitlines() if re.search(pattern, line))
+    return re.sub(r"^\s*(fatal|error|hint|!):?\s*", "", line).strip()[:300]
+
+
+def _ended(ran: Ran, said: str) -> Result:
+    why = {"time": "It took too long and was ended", "memory": "It used too much memory and was ended"}.get(ran.why)
+    message = f"{why or 'It was stopped'}."
+    trouble = Trouble("timed_out" if ran.why == "time" else "stopped", message, {}, ("git(action='status')",))
+    return Result(
+        text=f"{said}\n[{message}]", ok=False, exit=128 - ran.exit if ran.exit < 0 else ran.exit, trouble=trouble
+    )
+
+
+def _underway(scene: Scene) -> str:
+    now = found(scene.place)
+    return now.underway if now else ""
+
+
+def _text(data: bytes) -> str:
+    return CREDENTIALS.sub(r"\1", data.decode("utf-8", "replace"))

@@ -1,0 +1,51 @@
+"""The tool itself. What carries a request out is loaded with the first one: most conversations need no git."""
+
+import shutil
+from collections.abc import Mapping
+
+from sylph.core.tool import Context, Judged, Result, Tool
+from sylph.tools.git.args import Git
+
+LONGEST = 900.0
+
+
+def git(environ: Mapping[str, str]) -> Tool:
+    """The tool; git gets `environ` without what looks like a credential."""
+
+    async def run(args: Git, context: Context) -> Result:
+        from sylph.tools.git import work
+
+        program = shutil.which("git", path=environ.get("PATH")) or "git"
+        return await work.run(program, work.environment(environ), args, context)
+
+    return Tool(
+        name="git",
+        description="Git: typed actions, no options. Errors and conflicts name the next step.",
+        args=Git,
+        run=run,
+        effect="write",
+        risk="caution",
+        recourse="by_probe",
+        preview=preview,
+        judge=judge,
+        recover=recover,
+        seconds=LONGEST,
+    )
+
+
+async def recover(args: Git, context: Context) -> Result | None:
+    from sylph.tools.git import work
+
+    return await work.recover(args, context)
+
+
+async def preview(args: Git, context: Context) -> str:
+    from sylph.tools.git import work
+
+    return await work.preview(args, context)
+
+
+def judge(args: Git, context: Context) -> Judged:
+    from sylph.tools.git import work
+
+    return work.judge(args, context)
