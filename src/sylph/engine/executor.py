@@ -67,6 +67,8 @@ class Executor:
         self.permits = Permits(consent or Consent(), self.ready)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
+        self.names: Callable[[str], str] = lambda _: ", ".join(self.tools)
+        """What a call is told there is; a replay knows what there was then."""
         self._bounds = bounds or Bounds()
         self._clock = clock or SystemClock()
 
@@ -169,7 +171,7 @@ class Executor:
         tool = self.tools.get(call.name)
         if tool is None:
             raise ToolError(
-                f"There is no tool {call.name!r}.", kind="unknown_tool", next=[f"Known tools: {', '.join(self.tools)}."]
+                f"There is no tool {call.name!r}.", kind="unknown_tool", next=[f"Known tools: {self.names(call.id)}."]
             )
         args = parse(tool, call.arguments)
         context = self._context(call, tool, desk)

@@ -186,6 +186,7 @@ class _Player:
         log.tape = self.tape
         self.tape.dead = self.tape.leaving = False
         self._runtime = Runtime(log, self._parts, self._clock)
+        self._runtime.executor.names = partial(served.names, self.tape)
         return self._runtime
 
     async def bury(self) -> None:

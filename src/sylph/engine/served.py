@@ -140,6 +140,17 @@ def tariff(tape: Tape, usage: Usage, info: ModelInfo) -> int | None:  # noqa: AR
     return responded.cost if responded else None
 
 
+def names(tape: Tape, call: str) -> str:
+    """The tools there were when one was called that was not among them."""
+    said = [
+        event.body.trouble
+        for event in tape.ahead
+        if isinstance(event.body, facts.ToolFinished) and event.body.call == call
+    ]
+    told = next((trouble.next[0] for trouble in said if trouble and trouble.next), "")
+    return told.removeprefix("Known tools: ").removesuffix(".")
+
+
 async def notes(tape: Tape, situation: Situation) -> list[Note]:  # noqa: ARG001 - they were made then
     """What the plugins had to say at this point."""
     _fail(tape)
