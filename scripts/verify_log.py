@@ -145,14 +145,14 @@ def read_export(path: Path) -> Found:
             lines[values["kind"]].append(values)
         facts = [fact_of(values) for values in lines["event"]]
         outputs = {one["digest"]: base64.b64decode(one["base64"], validate=True) for one in lines["blob"]}
-        header = lines["header"][-1]
+        header = {**lines["header"][-1], "version": max(each["version"] for each in lines["header"])}
         known = {type(header["format"]), type(header["session"])} == {str} and header["version"] <= VERSION
         (session,) = {one["session"] for one in (*lines["event"], *lines["blob"])}
     except (ValueError, LookupError, TypeError) as error:
         yield path.name, 0, [f"it is not the whole export of one session: {error!r}"]
         return
     problems = verify(facts, (len(facts), None), outputs.get)
-    if not known or (header["events"], header.get("blobs", 0)) != (len(facts), len(lines["blob"])):
+    if not known or (header.get("events"), header.get("blobs", 0)) != (len(facts), len(lines["blob"])):
         problems.append(f"its header announces something else than is there: {header}")
     changed = [name for name in outputs if not intact(name, outputs[name], vouchers(facts, "blobs"))]
     yield session, len(facts), problems + [f"the output {name} is not what it was" for name in changed]
