@@ -82,12 +82,14 @@ def unvouched_erasures(facts: Sequence[Fact]) -> Iterator[str]:
 
 
 def changed_outputs(facts: Sequence[Fact], output: Output) -> Iterator[str]:
-    """A call's output that was too long for the model is kept whole; its name is its hash, unless it was erased."""
+    """Outputs too long for the model are kept whole, images too; the name is the hash, unless it was erased."""
     vouched = vouchers(facts, "blobs")
     for fact in facts:
-        name = str(said(fact).get("whole") or "") if fact.type == "tool.finished" else ""
-        if name and not intact(name, output(name), vouched):
-            yield f"the whole output that fact {fact.seq} refers to is gone or is not what it was"
+        data = said(fact) if fact.type == "tool.finished" else {}
+        images: list[Any] = data["images"] if isinstance(data.get("images"), list) else []
+        names = (data.get("whole"), *(image.get("digest") for image in images if hasattr(image, "get")))
+        if not all(intact(str(name), output(str(name)), vouched) for name in names if name):
+            yield f"the whole output or image that fact {fact.seq} refers to is gone or is not what it was"
 
 
 def intact(name: str, kept: bytes | None, vouched: set[tuple[str, str]]) -> bool:

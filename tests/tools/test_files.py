@@ -292,7 +292,7 @@ async def test_every_name_on_the_disk_can_be_shown(desk: Desk) -> None:
 
 
 def test_every_field_of_every_tool_is_described_or_speaks_for_itself() -> None:
-    plain = {"ignore_case", "questions"}
+    plain = {"ignore_case", "questions", "path", "paths", "depth"}
     for tool in TOOLS.values():
         for name, field in tool.spec.schema["properties"].items():
             assert "description" in field or name in plain, f"{tool.name}.{name}"

@@ -6,7 +6,7 @@ import msgspec
 
 from sylph.core.errors import Trouble
 from sylph.core.events import Fact
-from sylph.core.messages import Usage
+from sylph.core.messages import Image, Usage
 from sylph.core.permission import NOWHERE, Decision, Effect, Mode, Reach, Risk, Rule
 
 Outcome = Literal["finished", "failed", "cancelled", "budget", "interrupted"]
@@ -292,7 +292,8 @@ class ToolStarted(Fact, frozen=True, kw_only=True):
 class ToolFinished(Fact, frozen=True, kw_only=True):
     """What a call came to. `output` is what the model sees; `whole` names the full output where that was longer.
 
-    `ms` is the time it ran, waiting for a person not counted; a `dry` call was only shown.
+    `ms` is the time it ran, waiting for a person not counted; a `dry` call was only shown. `images` are kept like whole
+    outputs.
     """
 
     wire: ClassVar[str] = "tool.finished"
@@ -305,6 +306,12 @@ class ToolFinished(Fact, frozen=True, kw_only=True):
     whole: str = ""
     whole_bytes: int = 0
     dry: bool = False
+    images: tuple[Image, ...] = ()
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """The names of all that is kept beside this fact."""
+        return (*((self.whole,) if self.whole else ()), *(image.digest for image in self.images))
 
 
 class Asked(Fact, frozen=True, kw_only=True):

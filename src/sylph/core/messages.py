@@ -30,6 +30,16 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+class Image(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A picture by its name: the bytes are kept with the log under `digest`."""
+
+    digest: str
+    media: str
+    bytes: int = 0
+    name: str = ""
+    """What it is a picture of, for the model and the person."""
+
+
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """One item of the prompt. A `tool` message answers the call `call`."""
 
@@ -38,3 +48,4 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: tuple[ToolCall, ...] = ()
     call: str = ""
     reasoning: str = ""
+    images: tuple[Image, ...] = ()

@@ -1,6 +1,6 @@
 """The contract with a language model."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -28,6 +28,8 @@ class Request:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
+    image: Callable[[str], bytes | None] = lambda _: None
+    """The bytes of a message's image by its digest; None where they are gone."""
 
 
 @dataclass(frozen=True, slots=True)

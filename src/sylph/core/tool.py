@@ -21,6 +21,15 @@ class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An image for the model to look at; `media` is its type, like image/png."""
+
+    data: bytes
+    media: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What a call came to. `text` is the whole output; the executor cuts what the model sees."""
 
@@ -29,6 +38,7 @@ class Result:
     exit: int | None = None
     trouble: Trouble | None = None
     dry: bool = False
+    images: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,7 @@ class Tool:
     preview: Preview | None = None
     """What a call would do, without doing it: the dry run, and what an approval shows."""
     judge: Judge | None = None
-    """The effect and risk of a call where they depend on its arguments."""
+    """What a call would do, where that depends on its arguments."""
     foresee: Foresee | None = None
     """What to write down before the effect, so that it can be recognised after a crash."""
     recover: Recover | None = None

@@ -17,6 +17,7 @@ from sylph.engine.history import HISTORY, History
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
 from sylph.engine.seal import Draft
+from sylph.engine.shape import output_digest
 from sylph.engine.states import State, Trigger, step
 from sylph.engine.summary import SUMMARY
 
@@ -120,6 +121,11 @@ class Book:
             return None
         kept = self._shelf.log.blob(self.id, finished.whole) if finished.whole else None
         return finished.output if kept is None else kept.decode("utf-8", "replace")
+
+    def image(self, digest: str) -> bytes | None:
+        """An image of the conversation; None where it is gone or was erased."""
+        kept = self._shelf.log.blob(self.id, digest)
+        return kept if kept is not None and output_digest(kept) == digest else None
 
     def turn_start(self, turn: str) -> tuple[int, str]:
         """Where a turn began, and with which input."""

@@ -11,7 +11,7 @@ from typing import Any
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import Refused, SylphError, ToolError, Trouble, Unknown
-from sylph.core.messages import ToolCall
+from sylph.core.messages import Image, ToolCall
 from sylph.core.provider import ToolSpec
 from sylph.core.tool import Context, Judged, Question, Result, Tool
 from sylph.engine.desk import Desk
@@ -19,7 +19,7 @@ from sylph.engine.jobs import SessionJobs
 from sylph.engine.permit import Consent, Permits
 from sylph.engine.ready import Ready, parse
 from sylph.engine.runs import CallRuns, Runner
-from sylph.engine.shape import shape
+from sylph.engine.shape import output_digest, shape
 from sylph.engine.summary import OpenCall
 from sylph.engine.trip import Trip, untripped
 
@@ -85,7 +85,7 @@ class Executor:
     async def run(self, calls: Sequence[ToolCall], desk: Desk) -> None:
         """Runs calls in their order; neighbours that only read run side by side."""
         await self._ask_ahead(calls, desk)
-        for group in self._groups(calls):
+        for group in self._groups(calls, desk):
             await desk.hold()
             if len(group) == 1:
                 await self._one(group[0], desk)
@@ -105,18 +105,27 @@ class Executor:
                     ready.append(self.ready(call, desk))
         await self.permits.ahead(ready, desk)
 
-    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+    def _groups(self, calls: Sequence[ToolCall], desk: Desk) -> list[list[ToolCall]]:
         groups: list[list[ToolCall]] = []
         parallel = False
         for call in calls:
-            tool = self.tools.get(call.name)
-            reads = tool is not None and _only_reads(tool)
+            reads = self._only_reads(call, desk)
             if reads and parallel:
                 groups[-1].append(call)
             else:
                 groups.append([call])
             parallel = reads
         return groups
+
+    def _only_reads(self, call: ToolCall, desk: Desk) -> bool:
+        """Whether a call only looks and waits for nobody; one that cannot even be judged does nothing at all."""
+        tool = self.tools.get(call.name)
+        if tool is None or tool.effect != "read" or tool.seconds is None:
+            return False
+        try:
+            return tool.judge is None or self.ready(call, desk).judged.effect == "read"
+        except ToolError:
+            return True
 
     async def _one(self, call: ToolCall, desk: Desk) -> None:
         watch = _Watch(self._clock, call.id)
@@ -132,6 +141,7 @@ class Executor:
             result = Result(text=_told(trouble), ok=False, trouble=trouble)
         result = _noted(desk.summary.open_calls.get(call.id), result)
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
+        images = {output_digest(picture.data): picture for picture in result.images}
         finished = facts.ToolFinished(
             call=call.id,
             ok=result.ok,
@@ -142,8 +152,12 @@ class Executor:
             whole=shaped.digest,
             whole_bytes=len(shaped.whole),
             dry=result.dry,
+            images=tuple(
+                Image(digest, picture.media, len(picture.data), picture.name) for digest, picture in images.items()
+            ),
         )
-        await desk.emit(finished, blobs=[(shaped.digest, shaped.whole)] if shaped.digest else ())
+        whole = [(shaped.digest, shaped.whole)] if shaped.digest else []
+        await desk.emit(finished, blobs=[*whole, *((digest, picture.data) for digest, picture in images.items())])
         self._trip("effect told")
         self.runner.forget(_key(desk, call))
         self._trip("effect forgotten")
@@ -235,11 +249,6 @@ class Executor:
             if not timer.expired():
                 raise
             raise ToolError(f"{ready.tool.name} took longer than {limit:.0f} s.", kind="timeout") from error
-
-
-def _only_reads(tool: Tool) -> bool:
-    """Whether every call of it only looks and waits for nobody; where that depends on the arguments, it is not sure."""
-    return tool.effect == "read" and tool.judge is None and tool.seconds is not None
 
 
 def _repeatable(tool: Tool) -> bool:

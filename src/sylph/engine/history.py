@@ -10,6 +10,8 @@ from sylph.core.messages import Message, ToolCall
 from sylph.engine.fold import Fold
 
 CHARS_PER_TOKEN = 4
+# What an image costs at most services, whatever its size in bytes.
+IMAGE_TOKENS = 1_500
 NO_RESULT = "[no result: this branch of the session was cut off before the call ended]"
 
 
@@ -79,8 +81,8 @@ def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table o
                 state.counted, state.counted_chars = body.usage.input + body.usage.output, state.chars
         case facts.ToolCalled() as body:
             _call(state, body)
-        case facts.ToolFinished(call=call, output=output):
-            _add(state, event, "result", Message("tool", output, call=call))
+        case facts.ToolFinished(call=call, output=output, images=images):
+            _add(state, event, "result", Message("tool", output, call=call, images=images))
         case facts.CompactionMade() as body:
             _compact(state, body)
         case facts.CompactionFailed():
@@ -146,7 +148,8 @@ def _recount(state: History) -> None:
 
 
 def _size(message: Message) -> int:
-    return len(message.text) + sum(len(call.arguments) + len(call.name) for call in message.calls)
+    called = sum(len(call.arguments) + len(call.name) for call in message.calls)
+    return len(message.text) + called + len(message.images) * IMAGE_TOKENS * CHARS_PER_TOKEN
 
 
 def _paired(messages: Iterable[Message]) -> Iterable[Message]:

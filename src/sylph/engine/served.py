@@ -13,7 +13,7 @@ from sylph.core.messages import ToolCall, Usage
 from sylph.core.permission import Effect, Reach, Risk
 from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
-from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.core.tool import Context, Judged, Picture, Question, Result, Tool
 from sylph.engine.gateway import FIRST, WHOLE, Patience, prompt_digest
 from sylph.engine.outside import cut_off
 from sylph.engine.policy import Case, Ruling, decide
@@ -296,7 +296,17 @@ class ServedTool:
         return False
 
     def _result(self, body: facts.ToolFinished) -> Result:
-        return Result(text=self._whole(body), ok=body.ok, exit=body.exit, trouble=body.trouble, dry=body.dry)
+        return Result(
+            text=self._whole(body),
+            ok=body.ok,
+            exit=body.exit,
+            trouble=body.trouble,
+            dry=body.dry,
+            images=tuple(
+                Picture(data=self.tape.blobs.get(image.digest, b""), media=image.media, name=image.name)
+                for image in body.images
+            ),
+        )
 
     def _whole(self, body: facts.ToolFinished) -> str:
         kept = self.tape.blobs.get(body.whole) if body.whole else None

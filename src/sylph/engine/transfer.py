@@ -162,7 +162,8 @@ def _unvouched(log: Log, parent: str, records: list[Record]) -> list[Fact]:
 
 def _mentioned(records: list[Record]) -> list[str]:
     finished = (event_of(record).body for record in records if record.type == "tool.finished")
-    return [body.whole for body in finished if isinstance(body, facts.ToolFinished) and body.whole]
+    named = (name for body in finished if isinstance(body, facts.ToolFinished) for name in body.blobs)
+    return list(dict.fromkeys(named))
 
 
 def parse(lines: Iterable[bytes]) -> tuple[list[Record], list[tuple[str, str, bytes]]]:

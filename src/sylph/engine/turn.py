@@ -167,7 +167,11 @@ def _voice(floor: Floor, hands: Hands) -> Voice:
 
 def _question(floor: Floor, hands: Hands) -> Call:
     request = Request(
-        model=_bare(floor), system=hands.system, messages=floor.history.messages(), tools=hands.executor.specs
+        model=_bare(floor),
+        system=hands.system,
+        messages=floor.history.messages(),
+        tools=hands.executor.specs,
+        image=floor.image,
     )
     return Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1, head=hands.head)
 

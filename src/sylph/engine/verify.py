@@ -61,13 +61,14 @@ def _walk(log: Log, session: str) -> Verified:
 
 
 def _outputs(log: Log, session: str, vouchers: Vouchers) -> list[Trouble]:
-    """The whole outputs that facts refer to, held against the digests in those facts."""
-    problems: list[Trouble] = []
-    for seq, _, fact in log.find(session, facts.ToolFinished, '"whole":'):
-        kept = log.blob(session, fact.whole)
-        if fact.whole and (kept is None or not _is(fact.whole, kept, vouchers)):
-            problems.append(_output(session, seq))
-    return problems
+    """The whole outputs and images that facts refer to, held against the digests in those facts."""
+    problems: dict[int, Trouble] = {}
+    for mark in ('"whole":', '"images":'):
+        for seq, _, fact in log.find(session, facts.ToolFinished, mark):
+            found = ((name, log.blob(session, name)) for name in fact.blobs)
+            if not all(kept is not None and _is(name, kept, vouchers) for name, kept in found):
+                problems[seq] = _output(session, seq)
+    return list(problems.values())
 
 
 def _is(name: str, kept: bytes, vouchers: Vouchers) -> bool:
@@ -105,7 +106,7 @@ def _stray(session: str, seq: int | str) -> Trouble:
 def _output(session: str, seq: int) -> Trouble:
     return Trouble(
         "output_changed",
-        f"The whole output that fact {seq} of {session} refers to is gone or is not what it was.",
+        f"The whole output or image that fact {seq} of {session} refers to is gone or is not what it was.",
         {"session": session, "seq": str(seq)},
         ("What the model was shown of it is in the fact itself.",),
     )

@@ -6,7 +6,7 @@ from sylph.core.provider import Provider
 from sylph.net.http import Client
 from sylph.providers import tour
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.openai_chat import OPTIONAL, OpenAIChat
+from sylph.providers.openai_chat import IMAGES, OPTIONAL, OpenAIChat
 
 
 def dialects(name: str) -> Sequence[Provider]:
@@ -14,4 +14,5 @@ def dialects(name: str) -> Sequence[Provider]:
     if name == tour.NAME:
         return (tour.Tour(),)
     endpoint, client = Endpoint(name=name, base_url="http://replay.invalid"), Client()
-    return OpenAIChat(endpoint, client), OpenAIChat(endpoint, client, refused=OPTIONAL)
+    minded = ((), OPTIONAL, (IMAGES,), (*OPTIONAL, IMAGES))
+    return [OpenAIChat(endpoint, client, refused=refused) for refused in minded]

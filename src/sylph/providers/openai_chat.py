@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Message
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
 from sylph.providers import choose
-from sylph.providers.chat_reply import is_json
+from sylph.providers.chat_messages import Said, Wire, shows
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.failures import excerpt, failure
@@ -23,24 +22,9 @@ LINGER = 0.25
 MEANT_SECONDS = 2.0
 # What a server may refuse, and the words in its complaint that tell so.
 OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_tokens"}
-
-
-class _Function(msgspec.Struct):
-    name: str
-    arguments: str
-
-
-class _Call(msgspec.Struct):
-    id: str
-    type: str
-    function: _Function
-
-
-class _Said(msgspec.Struct, omit_defaults=True):
-    role: str
-    content: str | None
-    tool_calls: list[_Call] | None = None
-    tool_call_id: str | None = None
+IMAGES = "images"
+# How a model that takes no images says so: some services find no such model, some fail.
+BLIND = (400, 404, 415, 422, 500, 501)
 
 
 class _Body(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -79,7 +63,7 @@ MODELS: msgspec.json.Decoder[_Models | list[_Model]] = msgspec.json.Decoder(_Mod
 class OpenAIChat:
     """One endpoint that speaks this dialect. `client` is shared and stays the owner's to close.
 
-    `refused` are the options that the endpoint minds; it is not sent them.
+    `refused` are the options that the endpoint minds, `images` or those of one model among them; it is not sent them.
     """
 
     def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
@@ -89,7 +73,7 @@ class OpenAIChat:
         self._refused = set(refused)
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw())
-        self._last: tuple[tuple[Message, ...], list[msgspec.Raw]] = ((), [])
+        self._wire = Wire()
 
     @property
     def name(self) -> str:
@@ -105,8 +89,8 @@ class OpenAIChat:
             max_completion_tokens=None if fits_old else request.max_tokens,
             tools=self._encoded(request.tools) if request.tools else msgspec.UNSET,
             messages=[
-                msgspec.Raw(msgspec.json.encode(_Said("system", request.system))),
-                *self._wired(request.messages),
+                msgspec.Raw(msgspec.json.encode(Said("system", request.system))),
+                *self._wire.encode(request.messages, request.image, sees=self._sees(request.model)),
             ],
         )
         return msgspec.json.encode(body)
@@ -160,7 +144,8 @@ class OpenAIChat:
         if response.status == 200:
             return response
         said = await response.read()
-        if response.status in (400, 422) and self._learn(said, request):
+        learned = response.status in (400, 422) and self._learn(said, request)
+        if learned or (response.status in BLIND and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
         error = failure(endpoint, request.model, said, status=response.status, headers=response.headers)
         raise await self._meant(request.model, error) if error.failure == "not_found" else error
@@ -185,17 +170,16 @@ class OpenAIChat:
                 return True
         return False
 
-    def _wired(self, messages: tuple[Message, ...]) -> list[msgspec.Raw]:
-        """The messages' JSON. A conversation grows at its end: what the last request began with is not made again."""
-        before, wired = self._last
-        same = 0
-        for old, new in zip(before, messages, strict=False):
-            if old is not new:
-                break
-            same += 1
-        fresh = [msgspec.Raw(msgspec.json.encode(_said(message))) for message in messages[same:]]
-        self._last = (messages, [*wired[:same], *fresh])
-        return self._last[1]
+    def _sees(self, model: str) -> bool:
+        """Whether it is shown images: unless it is known to mind."""
+        return not self._refused & {IMAGES, f"{IMAGES} {model}"}
+
+    def _learn_blind(self, said: bytes, request: Request) -> bool:
+        """Whether the complaint is about images that were sent; this model is told in words from now on."""
+        if b"image" not in said.lower() or not self._sees(request.model) or not shows(request.messages):
+            return False
+        self._refused.add(f"{IMAGES} {request.model}")
+        return True
 
     def _encoded(self, tools: tuple[ToolSpec, ...]) -> msgspec.Raw:
         """The tools' JSON, made once as long as the same tools come again."""
@@ -214,20 +198,6 @@ def _headers(endpoint: Endpoint) -> dict[str, str]:
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-
-
-def _said(message: Message) -> _Said:
-    if message.role == "tool":
-        return _Said("tool", message.text, tool_call_id=message.call)
-    if not message.calls:
-        return _Said(message.role, message.text)
-    calls = [_Call(call.id, "function", _Function(call.name, _sendable(call.arguments))) for call in message.calls]
-    return _Said("assistant", message.text or None, calls)
-
-
-def _sendable(arguments: str) -> str:
-    """Arguments that many servers parse again; what is not JSON would make them refuse the session for ever."""
-    return arguments if is_json(arguments) else msgspec.json.encode({"not_json": arguments}).decode()
 
 
 def _window(model: _Model) -> int | None:

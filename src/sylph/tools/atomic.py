@@ -25,7 +25,7 @@ def replace(path: Path, data: bytes, *, was: os.stat_result | None, by: str) -> 
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    _settle(path.parent)
+    settle(path.parent)
 
 
 def draft_of(path: Path, by: str) -> Path:
@@ -46,13 +46,13 @@ def _fill(draft: Path, data: bytes, was: os.stat_result | None) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         if was:
-            _adopt(descriptor, was)
+            adopt(descriptor, was)
         file.write(data)
         file.flush()
         os.fsync(descriptor)
 
 
-def _adopt(descriptor: int, was: os.stat_result) -> None:
+def adopt(descriptor: int, was: os.stat_result) -> None:
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (was.st_uid, was.st_gid):
         with suppress(PermissionError):  # only root can give a file away
@@ -74,7 +74,7 @@ def _stamp(found: os.stat_result | None) -> tuple[int, int, int] | None:
     return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """The rename itself reaches the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
@@ -14,7 +15,7 @@ from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools import atomic, diff, document, outcome
 from sylph.tools.nearest import nearest
-from sylph.tools.workspace import changeable, reported, shown
+from sylph.tools.workspace import changeable, changes, reported, shown
 
 PLACES = 10
 
@@ -24,6 +25,23 @@ class Edit(Args, frozen=True, kw_only=True):
     old: Annotated[str, Meta(min_length=1, description="Exact text to replace, indentation included; must be unique.")]
     new: Annotated[str, Meta(description="Text to put in its place.")]
     all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    old: Annotated[str, Meta(min_length=1)]
+    new: str
+    all: bool = False
+
+
+class MultiEdit(Args, frozen=True, kw_only=True):
+    path: Annotated[str, Meta(min_length=1)]
+    edits: Annotated[
+        tuple[Part, ...],
+        Meta(min_length=1, max_length=200, description="Replacements as in edit, each made in what the last one left."),
+    ]
+
+
+AnyEdit = Edit | MultiEdit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +55,37 @@ class Change:
     lines: tuple[int, ...]
 
 
-async def edit(args: Edit, context: Context) -> Result:
+async def edit(args: AnyEdit, context: Context) -> Result:
     return await asyncio.to_thread(_edit, args, context)
 
 
-async def preview_edit(args: Edit, context: Context) -> str:
+async def preview_edit(args: AnyEdit, context: Context) -> str:
     return await asyncio.to_thread(_preview, args, context.workspace)
 
 
-async def foresee_edit(args: Edit, context: Context) -> Mapping[str, str]:
+async def foresee_edit(args: AnyEdit, context: Context) -> Mapping[str, str]:
     change = await asyncio.to_thread(prepare, args, context.workspace)
     return outcome.foresee(context.workspace, change.path, document.encode(change.after))
 
 
-async def recover_edit(_: Edit, context: Context) -> Result | None:
+async def recover_edit(_: AnyEdit, context: Context) -> Result | None:
     return await asyncio.to_thread(outcome.recover, context)
 
 
-def judge_edit(args: Edit, context: Context) -> Judged:
+def judge_edit(args: AnyEdit, context: Context) -> Judged:
     try:
         path = changeable(context.workspace, args.path)
     except ToolError as error:
         return Judged("write", "dangerous", str(error))
-    return Judged("write", "safe", f"changes {shown(context.workspace, path)}")
+    return changes(f"changes {shown(context.workspace, path)}", path)
 
 
-def _preview(args: Edit, root: Path) -> str:
+def _preview(args: AnyEdit, root: Path) -> str:
     change = prepare(args, root)
     return diff.unified(shown(root, change.path), document.readable(change.before), document.readable(change.after))
 
 
-def _edit(args: Edit, context: Context) -> Result:
+def _edit(args: AnyEdit, context: Context) -> Result:
     change = prepare(args, context.workspace)
     with reported(args.path):
         document.refuse_locked(change.path, args.path)
@@ -76,22 +94,45 @@ def _edit(args: Edit, context: Context) -> Result:
     return Result(text=f"{shown(context.workspace, change.path)}: {done}, line {_some(change.lines)}.")
 
 
-def prepare(args: Edit, root: Path) -> Change:
+def prepare(args: AnyEdit, root: Path) -> Change:
     """What the edit would do; raises ToolError where it cannot be done."""
     path = changeable(root, args.path)
     with reported(args.path):
         was = document.stat(path, args.path)
         before = document.load(path, args.path)
-    old, new = fit(before, args.old, args.new)
+    if isinstance(args, Edit):
+        after, lines = replaced(args.path, before, args)
+        return Change(path, was, before, after, lines)
+    after, lines = before, ()
+    for number, part in enumerate(args.edits, 1):
+        try:
+            after, found = replaced(args.path, after, part)
+        except ToolError as error:
+            told = error.trouble
+            raise ToolError(
+                f"Edit {number} of {len(args.edits)}: {told.message} None of them was made.",
+                kind=told.kind,
+                details=told.details,
+                next=told.next,
+            ) from error
+        lines += found
+    if after == before:
+        raise ToolError("The edits undo each other: nothing would change.", kind="no_change")
+    return Change(path, was, before, after, lines)
+
+
+def replaced(name: str, text: str, part: Edit | Part) -> tuple[str, tuple[int, ...]]:
+    """The text with one replacement, and the lines where it was made."""
+    old, new = fit(text, part.old, part.new)
     if old == new:
         raise ToolError("old and new are the same: nothing would change.", kind="no_change")
     # Occurrences that overlap are two places to choose from, but only one to replace.
-    lines = places(before, old, step=len(old) if args.all else 1)
+    lines = places(text, old, step=len(old) if part.all else 1)
     if not lines:
-        raise _unmatched(args, before)
-    if len(lines) > 1 and not args.all:
-        raise _ambiguous(args, lines)
-    return Change(path, was, before, before.replace(old, new), lines)
+        raise _unmatched(name, part.old, text)
+    if len(lines) > 1 and not part.all:
+        raise _ambiguous(name, lines)
+    return text.replace(old, new), lines
 
 
 def fit(text: str, old: str, new: str) -> tuple[str, str]:
@@ -119,18 +160,18 @@ def _some(lines: tuple[int, ...]) -> str:
     return ", ".join(str(line) for line in lines[:PLACES]) + (", …" if len(lines) > PLACES else "")
 
 
-def _unmatched(args: Edit, text: str) -> ToolError:
-    hint = nearest(document.readable(text), args.old)
+def _unmatched(name: str, old: str, text: str) -> ToolError:
+    hint = nearest(document.readable(text), old)
     return ToolError(
-        f"{args.path} does not hold that text." + (f" Nearest:\n{hint}" if hint else ""),
+        f"{name} does not hold that text." + (f" Nearest:\n{hint}" if hint else ""),
         kind="no_match",
         next=["Copy old exactly from the file, whitespace included; read it again if it may have changed."],
     )
 
 
-def _ambiguous(args: Edit, lines: tuple[int, ...]) -> ToolError:
+def _ambiguous(name: str, lines: tuple[int, ...]) -> ToolError:
     return ToolError(
-        f"{args.path} holds that text {len(lines)} times, at lines {_some(lines)}.",
+        f"{name} holds that text {len(lines)} times, at lines {_some(lines)}.",
         kind="not_unique",
         details={"lines": _some(lines)},
         next=["Add lines around it to old until it is unique.", "Set all=true to replace every one."],
@@ -141,6 +182,18 @@ EDIT = Tool(
     name="edit",
     description="Replace exact text in a file.",
     args=Edit,
+    run=edit,
+    effect="write",
+    recourse="by_content",
+    preview=preview_edit,
+    judge=judge_edit,
+    foresee=foresee_edit,
+    recover=recover_edit,
+)
+MULTI_EDIT = Tool(
+    name="multi_edit",
+    description="Make several replacements in one file: all or none.",
+    args=MultiEdit,
     run=edit,
     effect="write",
     recourse="by_content",

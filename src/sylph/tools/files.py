@@ -1,12 +1,10 @@
-"""Reading, writing and listing files of the workspace."""
+"""Writing files of the workspace, and listing its folders."""
 
 import asyncio
-import difflib
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -14,16 +12,7 @@ from sylph.core.errors import ToolError
 from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools import atomic, diff, document, folder, outcome
-from sylph.tools.lines import LINES, Part, header, part
-from sylph.tools.workspace import changeable, inside, printable, reported, shown
-
-KEPT = "output:"
-
-
-class Read(Args, frozen=True, kw_only=True):
-    path: Annotated[str, Meta(description="File, or output:CALL for the whole output of an earlier call.")]
-    offset: Annotated[int, Meta(ge=1, description="First line.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=LINES, description="Lines at most.")] = LINES
+from sylph.tools.workspace import changeable, changes, inside, looks, printable, reported, shown
 
 
 class Write(Args, frozen=True, kw_only=True):
@@ -35,48 +24,6 @@ class List(Args, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="Folder.")] = "."
     depth: Annotated[int, Meta(ge=1, le=10, description="Levels to show.")] = 1
     hidden: Annotated[bool, Meta(description="Show names that begin with a dot.")] = False
-
-
-async def read(args: Read, context: Context) -> Result:
-    if not args.path.startswith(KEPT):
-        return await asyncio.to_thread(_read_file, args, context.workspace)
-    call = args.path.removeprefix(KEPT)
-    whole = await context.whole(call)
-    if whole is None:
-        raise ToolError(f"No output of a call {call} is kept.", kind="not_found")
-    return _told(args, _part(io.BytesIO(whole.encode()), args))
-
-
-def _read_file(args: Read, root: Path) -> Result:
-    path = inside(root, args.path)
-    with reported(args.path):
-        if atomic.state(path) is None:
-            raise _missing(args.path, path, root)
-        document.stat(path, args.path)
-        with path.open("rb") as file:
-            document.refuse_binary(file.read(document.SAMPLE), args.path)
-            file.seek(0)
-            return _told(args, _part(file, args))
-
-
-def _part(file: BinaryIO, args: Read) -> Part:
-    return part(file, offset=args.offset, limit=args.limit)
-
-
-def _told(args: Read, found: Part) -> Result:
-    if not found.last:
-        return Result(text=f"[{args.path} is empty]")
-    if found.last < found.first:
-        raise ToolError(f"{args.path} ends at line {found.last}.", kind="out_of_range", details={"lines": found.last})
-    return Result(text=header(found) + found.text)
-
-
-def _missing(name: str, path: Path, root: Path) -> ToolError:
-    """Not found, with the names that come close."""
-    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)
-    hints = [f"Did you mean {shown(root, path.with_name(other))}?" for other in close]
-    return ToolError(f"{name} does not exist.", kind="not_found", next=hints or ["Look for it with find."])
 
 
 async def write(args: Write, context: Context) -> Result:
@@ -138,10 +85,14 @@ def judge_write(args: Write, context: Context) -> Judged:
         return Judged("write", "dangerous", str(error))
     name = shown(context.workspace, path)
     if was:
-        return Judged("write", "caution", f"overwrites {name}")
+        return changes(f"overwrites {name}", path, risk="caution")
     if any(part.startswith(".") for part in Path(name).parts):
-        return Judged("write", "caution", f"makes the hidden {name}")
-    return Judged("write", "safe", f"makes {name}")
+        return changes(f"makes the hidden {name}", path, risk="caution")
+    return changes(f"makes {name}", path)
+
+
+def judge_list(args: List, context: Context) -> Judged:
+    return looks(context.workspace, args.path)
 
 
 async def list_folder(args: List, context: Context) -> Result:
@@ -157,14 +108,6 @@ def _list(args: List, root: Path) -> Result:
     return Result(text=tree or f"[{printable(args.path)} is empty]")
 
 
-READ = Tool(
-    name="read",
-    description="Read a text file, or some of its lines.",
-    args=Read,
-    run=read,
-    effect="read",
-    recourse="pure",
-)
 WRITE = Tool(
     name="write",
     description="Create a file or replace all of its content. To change part of a file use edit.",
@@ -184,4 +127,5 @@ LIST = Tool(
     run=list_folder,
     effect="read",
     recourse="pure",
+    judge=judge_list,
 )

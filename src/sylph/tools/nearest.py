@@ -8,18 +8,19 @@ COMPARED = 20_000
 WIDTH = 200
 SHOWN = 8
 CLOSE = 0.6
+# So many of the lines are looked for, until one comes close.
+ANCHORS = 3
 
 
 def nearest(text: str, wanted: str) -> str:
     """The most similar lines, numbered; empty when nothing comes near."""
     lines, looked_for = text.splitlines()[:COMPARED], wanted.splitlines()
-    anchor = next((number for number, line in enumerate(looked_for) if line.strip()), None)
-    if anchor is None:
+    anchors = [number for number, line in enumerate(looked_for) if line.strip()][:ANCHORS]
+    near = ((_closest(lines, looked_for[anchor].strip()), anchor) for anchor in anchors)
+    found = next(((at, anchor) for at, anchor in near if at is not None), None)
+    if found is None:
         return ""
-    at = _closest(lines, looked_for[anchor].strip())
-    if at is None:
-        return ""
-    start = max(at - anchor, 0)
+    start = max(found[0] - found[1], 0)
     part = lines[start : start + min(len(looked_for), SHOWN)]
     return "\n".join(f"{number}: {line[:WIDTH]}" for number, line in enumerate(part, start + 1))
 

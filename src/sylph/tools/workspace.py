@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sylph.core.errors import ToolError
+from sylph.core.facts import Risk
+from sylph.core.tool import Judged
 
 STAY = "Use a path inside the workspace, relative to its root."
 
@@ -44,10 +46,37 @@ def inside(root: Path, name: str) -> Path:
 def changeable(root: Path, name: str) -> Path:
     """Like `inside`, for what is about to be written: git's own files are refused too."""
     path = inside(root, name)
-    parts = path.relative_to(os.path.realpath(root)).parts
-    if any(part.casefold() == ".git" for part in parts):
-        raise ToolError(f"{name} belongs to git itself.", kind="protected_path", next=["Change it with a git command."])
+    _not_gits(root, name, path)
     return path
+
+
+def entry(root: Path, name: str, *, git: bool = False) -> Path:
+    """Like `changeable`, but of a link the link itself, to be moved or removed. `git` lets git's own files pass."""
+    _check(name)
+    base = Path(os.path.realpath(root))
+    spelled = base / name
+    if spelled in (base, root) or spelled.name == "..":
+        raise ToolError(f"{name} is a whole workspace, or above one.", kind="bad_path", next=[STAY])
+    try:
+        path = inside(root, str(spelled.parent)) / spelled.name
+    except ToolError as error:
+        raise ToolError(f"{name} is outside the workspace.", kind=error.trouble.kind, next=[STAY]) from error
+    if not git:
+        _not_gits(root, name, path)
+    return path
+
+
+def looks(root: Path, *names: str) -> Judged:
+    """The judgement of a call that only looks at these; names that lead nowhere are for the call itself to refuse."""
+    try:
+        return Judged("read", "safe", reads=tuple(str(inside(root, name)) for name in names))
+    except (ToolError, OSError):
+        return Judged("read", "safe")
+
+
+def changes(why: str, *writes: Path, reads: tuple[Path, ...] = (), risk: Risk = "safe") -> Judged:
+    """The judgement of a call that changes these."""
+    return Judged("write", risk, why, reads=tuple(map(str, reads)), writes=tuple(map(str, writes)))
 
 
 def folder(root: Path, name: str) -> Path:
@@ -80,6 +109,11 @@ def reported(name: str) -> Generator[None]:
     except OSError as error:
         kind, why = TROUBLES.get(error.errno or 0, ("os_error", f"failed: {error.strerror or error}"))
         raise ToolError(f"{name} {why}.", kind=kind, details={"path": name}) from error
+
+
+def _not_gits(root: Path, name: str, path: Path) -> None:
+    if any(part.casefold() == ".git" for part in path.relative_to(os.path.realpath(root)).parts):
+        raise ToolError(f"{name} belongs to git itself.", kind="protected_path", next=["Change it with a git command."])
 
 
 def _check(name: str) -> None:

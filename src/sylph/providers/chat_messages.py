@@ -1,0 +1,116 @@
+"""A conversation in the words of the Chat Completions dialect, made once as far as it only grows."""
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from sylph.core.messages import Image, Message
+from sylph.providers.chat_reply import is_json
+
+Load = Callable[[str], bytes | None]
+"""The bytes of an image by its digest."""
+UNSEEN = "[{name}: not shown, this model takes no images]"
+GONE = "[{name}: the image is gone]"
+
+
+class _Function(msgspec.Struct):
+    name: str
+    arguments: str
+
+
+class _Call(msgspec.Struct):
+    id: str
+    type: str
+    function: _Function
+
+
+class _Url(msgspec.Struct):
+    url: str
+
+
+class _Part(msgspec.Struct, omit_defaults=True):
+    type: str
+    text: str | None = None
+    image_url: _Url | None = None
+
+
+class Said(msgspec.Struct, omit_defaults=True):
+    role: str
+    content: str | list[_Part] | None
+    tool_calls: list[_Call] | None = None
+    tool_call_id: str | None = None
+
+
+class Wire:
+    """The JSON of messages. A conversation grows at its end: what the last one began with is not made again."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Message, ...] = ()
+        self._made: list[list[msgspec.Raw]] = []
+        self._sees = True
+
+    def encode(self, messages: tuple[Message, ...], load: Load, *, sees: bool) -> Iterator[msgspec.Raw]:
+        same = 0
+        for old, new in zip(self._last, messages if sees == self._sees else (), strict=False):
+            if old is not new:
+                break
+            same += 1
+        fresh = [
+            [msgspec.Raw(msgspec.json.encode(said)) for said in _said(messages, at, load, sees=sees)]
+            for at in range(same, len(messages))
+        ]
+        self._last, self._sees = messages, sees
+        self._made = [*self._made[:same], *fresh]
+        return (raw for made in self._made for raw in made)
+
+
+def shows(messages: Sequence[Message]) -> bool:
+    return any(message.images for message in messages)
+
+
+def _said(messages: Sequence[Message], at: int, load: Load, *, sees: bool) -> Iterator[Said]:
+    message = messages[at]
+    if message.role == "tool":
+        yield Said("tool", message.text, tool_call_id=message.call)
+        # Results cannot carry images here, and nothing may stand between them: so the images follow the last of them.
+        if at + 1 == len(messages) or messages[at + 1].role != "tool":
+            yield from _following(messages[: at + 1], load, sees=sees)
+    elif message.calls:
+        calls = [_Call(call.id, "function", _Function(call.name, _sendable(call.arguments))) for call in message.calls]
+        yield Said("assistant", message.text or None, calls)
+    elif message.images:
+        text = [_Part("text", message.text)] if message.text else []
+        yield Said(message.role, [*text, *_parts(message.images, load, sees=sees)])
+    else:
+        yield Said(message.role, message.text)
+
+
+def _following(messages: Sequence[Message], load: Load, *, sees: bool) -> Iterator[Said]:
+    """One message with all the images of the results that came together."""
+    first = len(messages)
+    while first and messages[first - 1].role == "tool":
+        first -= 1
+    parts: list[_Part] = []
+    for message in messages[first:]:
+        if message.images:
+            parts += [_Part("text", f"[from the call {message.call}]"), *_parts(message.images, load, sees=sees)]
+    if parts:
+        yield Said("user", parts)
+
+
+def _parts(images: Sequence[Image], load: Load, *, sees: bool) -> Iterator[_Part]:
+    for image in images:
+        name = image.name or "image"
+        if not sees:
+            yield _Part("text", UNSEEN.format(name=name))
+        elif (data := load(image.digest)) is None:
+            yield _Part("text", GONE.format(name=name))
+        else:
+            url = f"data:{image.media};base64,{base64.b64encode(data).decode()}"
+            yield _Part("image_url", image_url=_Url(url))
+
+
+def _sendable(arguments: str) -> str:
+    """Arguments that many servers parse again; what is not JSON would make them refuse the session for ever."""
+    return arguments if is_json(arguments) else msgspec.json.encode({"not_json": arguments}).decode()

@@ -1,0 +1,267 @@
+"""Changes to many files at once: all of them or none, also when the process is killed in between.
+
+First every new content is written beside its place, on the disk. Then the changes are made, each by one rename or
+removal. Whoever finds one of them made knows that all the drafts were there: the rest can be made from them.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_IMODE, S_ISREG
+
+from sylph.core.errors import ToolError, Unknown
+from sylph.core.tool import Context, Result
+from sylph.tools import atomic
+from sylph.tools.workspace import changeable, reported, shown
+
+ABSENT = "absent"
+ARROW = " > "
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A plain file: its bytes and its mode. A new file has none yet: it gets the usual one, `executable` or not."""
+
+    data: bytes
+    mode: int | None = None
+    executable: bool = False
+    was: os.stat_result | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file as it was seen and as it is to be; None is no file."""
+
+    path: Path
+    before: Content | None
+    after: Content | None
+
+
+def load(path: Path) -> Content | None:
+    """The plain file at `path`; None where nothing is. Raises OSError, and ToolError for anything else."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not S_ISREG(found.st_mode):
+        raise ToolError(f"{path.name} is not a plain file.", kind="not_a_file")
+    return Content(path.read_bytes(), S_IMODE(found.st_mode), was=found)
+
+
+def foresee(root: Path, steps: Iterable[Step]) -> dict[str, str]:
+    """For the log: every file with what it is and what it will be. Taken before anything is touched."""
+    base = Path(os.path.realpath(root))
+    return {step.path.relative_to(base).as_posix(): _mark(step.before) + ARROW + _mark(step.after) for step in steps}
+
+
+def apply(root: Path, steps: list[Step], by: str) -> None:
+    """Makes all the changes, or raises and leaves all as it was."""
+    base = Path(os.path.realpath(root))
+    drafts = stage(root, steps, by)
+    try:
+        for _ in perform(base, drafts):
+            pass
+    except OSError as error:
+        _take_back(root, steps, by)
+        _clear(filter(None, drafts.values()))
+        place = shown(root, Path(os.fsdecode(error.filename))) if error.filename else "A file"
+        with reported(place):
+            raise
+
+
+def stage(root: Path, steps: list[Step], by: str) -> dict[Path, Path | None]:
+    """Writes every new content beside its place, on the disk; None for what is to be removed."""
+    base = Path(os.path.realpath(root))
+    drafts: dict[Path, Path | None] = {}
+    try:
+        for step in steps:
+            drafts[step.path] = draft = _draft(base, step.path, by) if step.after else None
+            if draft and step.after:
+                with reported(shown(root, step.path)):
+                    _fill(draft, step.after)
+        _settle({draft.parent for draft in drafts.values() if draft})
+        for step in steps:
+            _unchanged(root, step)
+    except BaseException:
+        _clear(filter(None, drafts.values()))
+        raise
+    return drafts
+
+
+def perform(base: Path, drafts: Mapping[Path, Path | None]) -> Iterator[Path]:
+    """Makes the changes one by one. Removals first: a folder can take the place of a file that goes."""
+    touched: set[Path] = set()
+    for path, draft in drafts.items():
+        if draft is None:
+            path.unlink(missing_ok=True)
+            touched.add(_prune(base, path.parent))
+            yield path
+    for path, draft in drafts.items():
+        if draft is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.replace(path)
+            touched |= {path.parent, draft.parent}
+            yield path
+    _settle(touched)
+
+
+def recover(context: Context) -> Result | None:
+    """What became of changes that were begun: made, not made, or made to their end now."""
+    foreseen = _foreseen(context)
+    if not foreseen:
+        raise _unknown(context, "It is not known which files it was to change.", {})
+    base = Path(os.path.realpath(context.workspace))
+    places = {path: list(_drafts(base, path, context.key)) for path in foreseen}
+    now = {path: fingerprint(path) for path in foreseen}
+    left = [path for path, (_, after) in foreseen.items() if not _is(now[path], after)]
+    if left and all(now[path] == before for path, (before, _) in foreseen.items()):
+        _clear(draft for drafts in places.values() for draft in drafts)
+        return None
+    drafts = {path: _ready(places[path], foreseen[path][1]) for path in left}
+    for path in left:
+        before, after = foreseen[path]
+        if now[path] != before or (after != ABSENT and drafts[path] is None):
+            raise _unknown(context, "Some of its files are neither as they were nor as they were to be.", now)
+    for _ in perform(base, drafts):
+        pass
+    _clear(draft for each in places.values() for draft in each)
+    if not left:
+        return _told(context, "The changes were made before Sylph was interrupted", foreseen)
+    return _told(context, "Sylph was interrupted half way and has made the rest of the changes now", foreseen)
+
+
+def _ready(places: Iterable[Path], mark: str) -> Path | None:
+    """The draft that holds what a file is to be."""
+    return next((draft for draft in places if mark != ABSENT and _is(fingerprint(draft), mark)), None)
+
+
+def fingerprint(path: Path) -> str:
+    """What is at `path`, as `foresee` writes it."""
+    try:
+        return _mark(load(path))
+    except (OSError, ToolError) as error:
+        return f"unreadable ({error})"
+
+
+def executable(mode: int) -> int:
+    """Whoever may read it may run it."""
+    return mode | (mode & 0o444) >> 2
+
+
+def _mark(content: Content | None) -> str:
+    if content is None:
+        return ABSENT
+    digest = hashlib.sha256(content.data).hexdigest()
+    return digest if content.mode is None else f"{digest} {content.mode:o}"
+
+
+def _is(found: str, mark: str) -> bool:
+    """Whether that is there; the mode counts only where it was known beforehand."""
+    return found == mark or (" " not in mark and found.partition(" ")[0] == mark)
+
+
+def _draft(base: Path, path: Path, by: str) -> Path:
+    """Beside the file, or in the nearest folder that is there already."""
+    return next(draft for draft in _drafts(base, path, by) if draft.parent.is_dir())
+
+
+def _drafts(base: Path, path: Path, by: str) -> Iterator[Path]:
+    """Every place where the draft may be: folders come and go while changes are made."""
+    for place in path.parents:
+        yield atomic.draft_of(place / path.name, f"{by} {path}")
+        if place == base:
+            return
+
+
+def _fill(draft: Path, content: Content) -> None:
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        if content.was:
+            atomic.adopt(descriptor, content.was)
+        if content.mode is not None:
+            os.fchmod(descriptor, content.mode)
+        elif content.executable:
+            os.fchmod(descriptor, executable(S_IMODE(os.fstat(descriptor).st_mode)))
+        file.write(content.data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _unchanged(root: Path, step: Step) -> None:
+    if load(step.path) != step.before:
+        raise ToolError(
+            f"{shown(root, step.path)} was changed by somebody else in this moment; nothing was done.",
+            kind="changed_meanwhile",
+            next=["Read it again, then repeat the change."],
+        )
+
+
+def _take_back(root: Path, steps: list[Step], by: str) -> None:
+    """The system refused one of the changes: those before it are undone."""
+    back = [Step(step.path, step.after, step.before) for step in steps if load(step.path) != step.before]
+    try:
+        for step in back:
+            if step.after is None:
+                step.path.unlink()
+                _prune(Path(os.path.realpath(root)), step.path.parent)
+        for step in back:
+            if step.after is not None:
+                atomic.replace(step.path, step.after.data, was=atomic.state(step.path), by=by)
+                step.path.chmod(step.after.mode or S_IMODE(step.path.stat().st_mode))
+    except OSError as error:
+        raise Unknown(
+            f"A change failed half way and could not be taken back: {error}.",
+            details={shown(root, step.path): fingerprint(step.path) for step in steps},
+            next=["Read the files and decide what is left to do."],
+        ) from error
+
+
+def _prune(base: Path, folder: Path) -> Path:
+    """Removes folders that have become empty; the first that stays."""
+    while folder != base:
+        try:
+            folder.rmdir()
+        except OSError:
+            break
+        folder = folder.parent
+    return folder
+
+
+def _settle(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        # One that a later removal emptied is settled with its parent.
+        with suppress(FileNotFoundError):
+            atomic.settle(folder)
+
+
+def _clear(drafts: Iterable[Path]) -> None:
+    for draft in drafts:
+        with suppress(NotADirectoryError):
+            draft.unlink(missing_ok=True)
+
+
+def _foreseen(context: Context) -> dict[Path, tuple[str, str]]:
+    found: dict[Path, tuple[str, str]] = {}
+    for name, marks in context.foreseen.items():
+        before, _, after = marks.partition(ARROW)
+        found[changeable(context.workspace, name)] = (before, after)
+    return found
+
+
+def _names(context: Context, paths: Iterable[Path]) -> Iterator[str]:
+    return (shown(context.workspace, path) for path in paths)
+
+
+def _told(context: Context, said: str, paths: Iterable[Path]) -> Result:
+    return Result(text=f"{said}: {', '.join(_names(context, paths))}.")
+
+
+def _unknown(context: Context, said: str, now: Mapping[Path, str]) -> Unknown:
+    return Unknown(
+        f"Sylph was stopped in the middle of the change. {said}",
+        details={**{f"now {name}": mark for name, mark in zip(_names(context, now), now.values(), strict=True)}},
+        next=["Read the files and decide what is left to do."],
+    )
