@@ -3,10 +3,16 @@
 import os
 import sys
 
-from bench import commands, memory, store, turns
+from bench import commands, memory, search, store, turns
 from bench.measure import Row
 
-PARTS = {"turns": turns.rows, "commands": commands.rows, "store": store.rows, "memory": memory.rows}
+PARTS = {
+    "turns": turns.rows,
+    "commands": commands.rows,
+    "store": store.rows,
+    "search": search.rows,
+    "memory": memory.rows,
+}
 
 
 def main() -> int:

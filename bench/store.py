@@ -90,22 +90,27 @@ def _turn(number: int) -> list[Draft]:
     return [Draft(fact, number, turn, "sylph", 0) for fact in new]
 
 
+async def fill(log: Log) -> None:
+    """One session of 100,000 facts."""
+    created = facts.SessionCreated(workspace="/", model="m/m", mode="ask")
+    await log.append("s", [Draft(created, 0, "", "user", 0)], expected=0).done
+    seq, number = 1, 0
+    while seq < EVENTS:
+        number += 1
+        drafts = _turn(number)
+        done = log.append("s", drafts, expected=seq, durable=False).done
+        seq += len(drafts)
+        if number % 50 == 0:
+            await done
+
+
 async def _opening() -> list[Row]:
     with home() as folder:
         log = Log.open(folder / "a.db")
         clock = SystemClock()
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit))
         shelf = Shelf(log=log, bus=bus, clock=clock, lease=lambda id: Lease.take(folder, id))
-        created = facts.SessionCreated(workspace="/", model="m/m", mode="ask")
-        await log.append("s", [Draft(created, 0, "", "user", 0)], expected=0).done
-        seq, number = 1, 0
-        while seq < EVENTS:
-            number += 1
-            drafts = _turn(number)
-            done = log.append("s", drafts, expected=seq, durable=False).done
-            seq += len(drafts)
-            if number % 50 == 0:
-                await done
+        await fill(log)
         first, book = _open(shelf)
         await book.save()
         again, _ = _open(shelf)

@@ -16,6 +16,7 @@ from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelInfo
 from sylph.core.provider import Provider as ModelProvider
+from sylph.engine.archive import LogArchive
 from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
@@ -33,6 +34,7 @@ from sylph.providers import choose, discover, tour
 from sylph.providers.endpoint import Endpoint, on_this_machine
 from sylph.providers.openai_chat import OpenAIChat
 from sylph.tools.all import workspace_tools
+from sylph.tools.history import history
 from sylph.tools.web import Chromium, Service, Web
 
 STORE = "events.db"
@@ -153,6 +155,7 @@ def build(config: Config) -> App:
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ)),
             Plugin(name="web", tools=web.tools),
+            Plugin(name="history", tools=(history(LogArchive(store_of(config))),)),
             scout.plugin(),
         ),
         limits=_limits(config),

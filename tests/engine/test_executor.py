@@ -1,6 +1,7 @@
 """Every call has a result, whatever the model asks for, and nothing runs that may not."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,18 @@ async def test_neighbours_that_only_read_run_side_by_side(home: Path) -> None:
     """Each waits for the other: one after the other they would wait for ever."""
     props = Props()
     async with runtime(home, [calls(("meet", {}), ("meet", {})), say("Done.")], tools=props.tools) as engine:
+        session = await begin(engine, home)
+        assert [result.output for result in results(await said(engine, session, "go"))] == ["met", "met"]
+
+
+async def test_a_judge_that_only_tells_what_is_read_holds_nobody_up(home: Path) -> None:
+    props = Props()
+
+    def judge(_: object, __: Context) -> Judged:
+        return Judged("read", "safe", reads=("/a",))
+
+    judged = [replace(tool, judge=judge) for tool in props.tools]
+    async with runtime(home, [calls(("meet", {}), ("meet", {})), say("Done.")], tools=judged) as engine:
         session = await begin(engine, home)
         assert [result.output for result in results(await said(engine, session, "go"))] == ["met", "met"]
 

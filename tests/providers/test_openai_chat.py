@@ -10,7 +10,7 @@ from tests.model_server import ModelServer, Step, assert_extends, call, calls, f
 from tests.net.servers import saying, serving
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Message, ToolCall, Usage
+from sylph.core.messages import Image, Message, ToolCall, Usage
 from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.net.http import Client
 from sylph.providers.chat_stream import ChatStream
@@ -444,3 +444,53 @@ def test_two_conversations_side_by_side_get_the_bytes_they_would_get_alone(clien
         for said in (one, two):
             request = replace(HELLO, messages=tuple(said[:length]))
             assert shared.body(request) == provider("http://127.0.0.1:1/v1", client).body(request)
+
+
+PNG = Image("d1", "image/png", 3, "a.png")
+
+
+def wired(chat: OpenAIChat, *messages: Message, data: bytes | None = b"png") -> list[Any]:
+    request = Request(model="m", system="s", messages=messages, image=lambda _: data)
+    return json.loads(chat.body(request))["messages"][1:]
+
+
+async def test_images_of_results_follow_the_last_of_them(client: Client) -> None:
+    chat = provider("http://127.0.0.1:1/v1", client)
+    asked = Message("assistant", "", calls=(ToolCall("c1", "read", "{}"), ToolCall("c2", "read", "{}")))
+    talk = (
+        Message("user", "look"),
+        asked,
+        Message("tool", "[a]", call="c1", images=(PNG,)),
+        Message("tool", "b", call="c2"),
+    )
+    said = wired(chat, *talk)
+    assert [one["role"] for one in said] == ["user", "assistant", "tool", "tool", "user"]
+    assert said[-1]["content"] == [
+        {"type": "text", "text": "[from the call c1]"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
+    ]
+    assert wired(chat, *talk, Message("assistant", "red"))[:5] == said
+
+
+async def test_a_person_may_show_images_too(client: Client) -> None:
+    (said,) = wired(provider("http://127.0.0.1:1/v1", client), Message("user", "look", images=(PNG,)))
+    assert [part["type"] for part in said["content"]] == ["text", "image_url"]
+
+
+async def test_an_image_that_is_gone_is_told_in_words(client: Client) -> None:
+    (said,) = wired(provider("http://127.0.0.1:1/v1", client), Message("user", "look", images=(PNG,)), data=None)
+    assert said["content"][1] == {"type": "text", "text": "[a.png: the image is gone]"}
+
+
+async def test_only_the_model_that_minds_is_not_shown_images(client: Client) -> None:
+    chat = OpenAIChat(Endpoint(name="test", base_url="http://127.0.0.1:1/v1"), client, refused=["images m"])
+    message = Message("user", "", images=(PNG,))
+    other = Request(model="n", system="", messages=(message,), image=lambda _: b"png")
+    assert "takes no images" in str(wired(chat, message))
+    assert b"image_url" in chat.body(other)
+    assert "takes no images" in str(wired(chat, message))
+
+
+async def test_a_complaint_without_images_is_a_failure(client: Client) -> None:
+    error = await failing(fail(400, "This image model cannot chat."), client)
+    assert error.failure == "bad_request"

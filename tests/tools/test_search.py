@@ -190,3 +190,28 @@ def test_globs_mean_what_ignore_files_mean(glob: str, yes: list[str], no: list[s
 def test_a_glob_that_is_none_is_refused(glob: str) -> None:
     with refused("bad_pattern"):
         matcher(glob)
+
+
+async def test_grep_can_span_lines(tree: Desk, searcher: Searcher) -> None:
+    found = await told(tree, grep(searcher), pattern=r"def run.*\n\s+return", multiline=True)
+    assert found == "src/app.py\n3:def run():\n4:    return os.name"
+
+
+async def test_grep_can_look_at_one_language(tree: Desk, searcher: Searcher) -> None:
+    assert (
+        await told(tree, grep(searcher), pattern="run", type="py", mode="files") == "src/app.py\nsrc/deep/app_test.py"
+    )
+    narrowed = await told(tree, grep(searcher), pattern="run", type="py", glob="*_test.py", mode="files")
+    assert narrowed == "src/deep/app_test.py"
+    with refused("bad_pattern"):
+        await told(tree, grep(searcher), pattern="run", type="klingon")
+
+
+async def test_find_can_look_for_folders_sizes_and_ages(tree: Desk, searcher: Searcher) -> None:
+    assert await told(tree, find(searcher), pattern="*", folders=True) == ".github/\nsrc/\nsrc/deep/"
+    tree.write("big.dat", "x" * 5000)
+    assert await told(tree, find(searcher), pattern="*", larger=1000) == "big.dat  5,000 bytes"
+    old = tree.workspace / "notes.md"
+    os.utime(old, (0, 0))
+    recent = await told(tree, find(searcher), pattern="*.md", hours=1)
+    assert recent == "[no files]"

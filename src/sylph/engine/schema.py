@@ -84,14 +84,15 @@ def _look(path: Path, how: str) -> sqlite3.Connection:
 @contextmanager
 def lenient(db: sqlite3.Connection) -> Generator[sqlite3.Connection, None, None]:
     """Reads text that is not quite text."""
-    db.text_factory = _text
+    db.text_factory = text
     try:
         yield db
     finally:
         db.text_factory = str
 
 
-def _text(raw: bytes) -> str:
+def text(raw: bytes) -> str:
+    """What is no UTF-8 becomes �."""
     return raw.decode("utf-8", "replace")
 
 

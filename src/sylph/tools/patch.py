@@ -107,9 +107,9 @@ class _Tree:
 
     def _free(self, path: Path) -> None:
         for place in path.parents:
-            if place.is_dir():
+            if place.is_dir() and place not in self.made:
                 return
-            if (place.exists() or place.is_symlink()) and place not in self.gone:
+            if place in self.made or ((place.exists() or place.is_symlink()) and place not in self.gone):
                 raise ToolError(f"{shown(self.root, place)} is a file, not a folder.", kind="not_a_directory")
 
 

@@ -71,7 +71,7 @@ def identity(path: Path) -> str:
 
 def moved(source: Path, target: Path, was: str, by: str) -> bool | None:
     """After a crash: whether a move was made, which is finished if it was half way; None if nobody can tell."""
-    draft, aside = atomic.draft_of(target, by), _aside(source, by)
+    draft, aside = atomic.draft_of(target, by), aside_of(source, by)
     if identity(aside) == was and not target.exists():
         draft.rename(target)
     if identity(aside) == was:
@@ -128,7 +128,7 @@ def _raise(error: OSError) -> None:
 
 
 def _across(source: Path, target: Path, by: str) -> None:
-    draft, aside = atomic.draft_of(target, by), _aside(source, by)
+    draft, aside = atomic.draft_of(target, by), aside_of(source, by)
     try:
         _copy(source, draft)
         atomic.settle(draft.parent)
@@ -141,7 +141,7 @@ def _across(source: Path, target: Path, by: str) -> None:
     remove(aside)
 
 
-def _aside(source: Path, by: str) -> Path:
+def aside_of(source: Path, by: str) -> Path:
     return atomic.draft_of(source, f"{by} aside")
 
 

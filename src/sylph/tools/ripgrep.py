@@ -94,11 +94,16 @@ class Ripgrep:
 def _options(query: Query) -> list[str]:
     case = ["--ignore-case"] if query.ignore_case else []
     ignored = ["--no-ignore"] if query.ignored else []
-    options = ["--null", "--with-filename", *case, *_globbing(query.glob), *ignored]
+    lines = ["--multiline"] if query.multiline else []
+    options = ["--null", "--with-filename", *case, *lines, *_globbing(query), *ignored]
     return [*options, "--regexp", query.pattern, "--", query.file or "."]
 
 
-def _globbing(glob: str) -> list[str]:
+def _globbing(query: Query) -> list[str]:
+    glob = query.glob
+    if query.type:
+        # Types add up: the glob has to narrow them.
+        return [f"--type={query.type}", *(["--glob", glob] if glob else [])]
     if not glob:
         return []
     # A --glob brings ignored files back; a type does not, but knows only the last name of a path.

@@ -5,6 +5,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterator
+from itertools import tee
 from pathlib import Path
 
 from sylph.core.errors import ToolError
@@ -12,6 +13,24 @@ from sylph.core.globs import matcher
 from sylph.tools.document import SAMPLE, is_binary
 from sylph.tools.searcher import Hit, Query, Wanted
 
+# The few that are asked for most; ripgrep knows many more.
+TYPES = {
+    "c": "*.{c,h}",
+    "cpp": "*.{cpp,cc,cxx,hpp,hh,h}",
+    "css": "*.{css,scss}",
+    "go": "*.go",
+    "html": "*.{html,htm}",
+    "java": "*.java",
+    "js": "*.{js,jsx,mjs,cjs}",
+    "json": "*.json",
+    "md": "*.{md,markdown}",
+    "py": "*.{py,pyi}",
+    "rust": "*.rs",
+    "sh": "*.{sh,bash,zsh}",
+    "toml": "*.toml",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "yaml": "*.{yaml,yml}",
+}
 SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".cache", ".mypy_cache", ".ruff_cache"})
 
 
@@ -42,7 +61,7 @@ def _counts(query: Query, *, first: bool) -> list[tuple[str, int]]:
     wanted = _compiled(query)
     found: list[tuple[str, int]] = []
     for path in _paths(query):
-        matching = sum(1 for line in _lines(query.folder / path) if wanted.search(line))
+        matching = sum(hit.match for hit in _near(path, _lines(query.folder / path), wanted, query))
         if matching:
             found.append((path, 1 if first else matching))
     return found
@@ -52,22 +71,27 @@ def _hits(query: Query, most: int) -> list[Hit]:
     wanted = _compiled(query)
     found: list[Hit] = []
     for path in _paths(query):
-        found += _near(path, _lines(query.folder / path), wanted, query.context)
+        found += _near(path, _lines(query.folder / path), wanted, query)
         if sum(hit.match for hit in found) >= most:
             break
     return found
 
 
-def _near(path: str, lines: Iterator[str], wanted: re.Pattern[str], context: int) -> Iterator[Hit]:
-    """The lines that match, with `context` lines on both sides, each once and in order."""
-    before: deque[Hit] = deque(maxlen=context)
+def _near(path: str, lines: Iterator[str], wanted: re.Pattern[str], query: Query) -> Iterator[Hit]:
+    """The lines that match, with lines of context on both sides, each once and in order."""
+    before: deque[Hit] = deque(maxlen=query.context)
     after = 0
+    spanned = frozenset[int]()
+    if query.multiline:
+        lines, whole = tee(lines)
+        spanned = _spanned("\n".join(whole), wanted)
     for number, line in enumerate(lines, 1):
-        hit = Hit(path, number, line, wanted.search(line) is not None)
+        matches = number in spanned if query.multiline else wanted.search(line) is not None
+        hit = Hit(path, number, line, matches)
         if hit.match:
             yield from before
             before.clear()
-            after = context
+            after = query.context
             yield hit
         elif after:
             after -= 1
@@ -76,9 +100,19 @@ def _near(path: str, lines: Iterator[str], wanted: re.Pattern[str], context: int
             before.append(hit)
 
 
+def _spanned(text: str, wanted: re.Pattern[str]) -> frozenset[int]:
+    """The lines that a match touches."""
+    found: set[int] = set()
+    for match in wanted.finditer(text):
+        first = text.count("\n", 0, match.start()) + 1
+        found.update(range(first, first + match[0].rstrip("\n").count("\n") + 1))
+    return frozenset(found)
+
+
 def _compiled(query: Query) -> re.Pattern[str]:
     try:
-        return re.compile(query.pattern, re.IGNORECASE if query.ignore_case else 0)
+        case = re.IGNORECASE if query.ignore_case else re.NOFLAG
+        return re.compile(query.pattern, case | (re.MULTILINE if query.multiline else re.NOFLAG))
     except re.error as error:
         raise ToolError(f"{query.pattern!r} cannot be searched for: {error}.", kind="bad_pattern") from error
 
@@ -88,7 +122,15 @@ def _paths(query: Query) -> Iterator[str]:
         return iter([query.file])
     flip = query.glob.startswith("!")
     wanted = matcher(query.glob.removeprefix("!") or "*")
-    return (path for path in _walk(query.folder, ignored=query.ignored) if wanted(path) != flip)
+    typed = matcher(_globs(query.type))
+    return (path for path in _walk(query.folder, ignored=query.ignored) if wanted(path) != flip and typed(path))
+
+
+def _globs(type: str) -> str:
+    if type and type not in TYPES:
+        known = ", ".join(TYPES)
+        raise ToolError(f"No type {type!r} is known here.", kind="bad_pattern", next=[f"Known: {known}.", "Use glob."])
+    return TYPES.get(type, "*")
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from time import time
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -12,7 +13,7 @@ from sylph.core.globs import matcher
 from sylph.core.text import trim
 from sylph.core.tool import Args, Context, Result, Tool
 from sylph.tools.searcher import Hit, Query, Searcher
-from sylph.tools.workspace import folder, inside, printable, reported, shown
+from sylph.tools.workspace import folder, inside, looks, printable, reported, shown
 
 # Searchers answer in any order: so many are taken in, put in order, and then cut.
 GATHERED = 5_000
@@ -25,15 +26,20 @@ class Find(Args, frozen=True, kw_only=True):
     pattern: Annotated[str, Meta(min_length=1, description="Glob: *.py for any folder, src/**/*.py from path on.")]
     path: Annotated[str, Meta(description="Folder to search.")] = "."
     newest: Annotated[bool, Meta(description="Last changed first, instead of by name.")] = False
+    folders: Annotated[bool, Meta(description="Folders instead of files.")] = False
+    larger: Annotated[int, Meta(ge=0, description="Only files over so many bytes, with their sizes.")] = 0
+    hours: Annotated[float, Meta(ge=0, description="Only what changed in the last so many.")] = 0
     ignored: Annotated[bool, Meta(description="Also what ignore files leave out.")] = False
     limit: Annotated[int, Meta(ge=1, le=2_000, description="Files at most.")] = 200
 
 
 class Grep(Args, frozen=True, kw_only=True):
-    pattern: Annotated[str, Meta(min_length=1, description="Regular expression, for single lines.")]
+    pattern: Annotated[str, Meta(min_length=1, description="Regular expression.")]
     path: Annotated[str, Meta(description="Folder or file to search.")] = "."
     glob: Annotated[str, Meta(description="Only files that match, like *.py.")] = ""
+    type: Annotated[str, Meta(description="Only files of a language, like py or rust.")] = ""
     ignore_case: bool = False
+    multiline: Annotated[bool, Meta(description="Matches may span lines.")] = False
     context: Annotated[int, Meta(ge=0, le=20, description="Lines to show around a match.")] = 0
     mode: Annotated[Mode, Meta(description="Lines, names of files, or matching lines per file.")] = "content"
     ignored: Annotated[bool, Meta(description="Also what ignore files leave out.")] = False
@@ -43,12 +49,18 @@ class Grep(Args, frozen=True, kw_only=True):
 def find(searcher: Searcher) -> Tool:
     async def run(args: Find, context: Context) -> Result:
         place = folder(context.workspace, args.path)
-        paths = sorted(await searcher.files(place, matcher(args.pattern), ignored=args.ignored))
-        if args.newest:
-            paths = await asyncio.to_thread(_by_age, place, paths)
+        matches = matcher(args.pattern)
+        paths = sorted(await searcher.files(place, (lambda _: True) if args.folders else matches, ignored=args.ignored))
+        if args.folders:
+            paths = [path for path in _folders(paths) if matches(path)]
+        if args.newest or args.larger or args.hours:
+            paths = await asyncio.to_thread(_sifted, place, paths, args)
         prefix = _prefix(context.workspace, place)
-        lines = [prefix + printable(path) for path in paths[: args.limit]]
-        return _told(lines or ["[no files]"], _left(len(lines), len(paths), "files"), searcher.note)
+        sizes = [f"  {(place / path).stat().st_size:,} bytes" if args.larger else "" for path in paths[: args.limit]]
+        end = "/" if args.folders else ""
+        lines = [f"{prefix}{printable(path)}{end}{size}" for path, size in zip(paths, sizes, strict=False)]
+        noun = "folders" if args.folders else "files"
+        return _told(lines or [f"[no {noun}]"], _left(len(lines), len(paths), noun), searcher.note)
 
     return Tool(
         name="find",
@@ -57,6 +69,7 @@ def find(searcher: Searcher) -> Tool:
         run=run,
         effect="read",
         recourse="pure",
+        judge=lambda args, context: looks(context.workspace, args.path),
     )
 
 
@@ -79,6 +92,7 @@ def grep(searcher: Searcher) -> Tool:
         run=run,
         effect="read",
         recourse="pure",
+        judge=lambda args, context: looks(context.workspace, args.path),
     )
 
 
@@ -92,6 +106,8 @@ def _query(args: Grep, root: Path) -> Query:
         folder=path.parent if alone else path,
         file=path.name if alone else "",
         glob=args.glob,
+        type=args.type,
+        multiline=args.multiline,
         ignore_case=args.ignore_case,
         ignored=args.ignored,
         context=args.context,
@@ -103,14 +119,31 @@ def _prefix(root: Path, place: Path) -> str:
     return "" if name == "." else f"{name}/"
 
 
-def _by_age(place: Path, paths: Iterable[str]) -> list[str]:
-    def age(path: str) -> float:
-        try:
-            return -(place / path).stat().st_mtime
-        except OSError:
-            return 0.0
+def _folders(paths: Iterable[str]) -> list[str]:
+    """Every folder on the way to these files."""
+    found = {parent for path in paths for parent in _above(path)}
+    return sorted(found)
 
-    return sorted(paths, key=age)
+
+def _above(path: str) -> Iterator[str]:
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+
+
+def _sifted(place: Path, paths: Iterable[str], args: Find) -> list[str]:
+    """Those that are large and new enough; what has gone meanwhile is left out."""
+    oldest = time() - args.hours * 3600 if args.hours else 0.0
+    kept: list[tuple[float, str]] = []
+    for path in paths:
+        try:
+            found = (place / path).stat()
+        except OSError:
+            continue
+        if (found.st_size > args.larger or not args.larger) and found.st_mtime >= oldest:
+            kept.append((-found.st_mtime, path))
+    return [path for _, path in (sorted(kept) if args.newest else kept)]
 
 
 def _first(hits: Iterable[Hit], limit: int) -> Iterator[Hit]:

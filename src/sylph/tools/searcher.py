@@ -16,6 +16,8 @@ class Query:
     folder: Path
     file: str = ""
     glob: str = ""
+    type: str = ""
+    multiline: bool = False
     ignore_case: bool = False
     ignored: bool = False
     context: int = 0

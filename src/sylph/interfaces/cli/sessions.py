@@ -16,7 +16,7 @@ from sylph.core.facts import ToolFinished
 from sylph.core.text import count
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
-from sylph.interfaces.cli import resume
+from sylph.interfaces.cli import resume, search
 from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
@@ -38,6 +38,7 @@ def command() -> None:
 
 
 command.add_command(resume.command, "resume")
+command.add_command(search.command, "search")
 
 
 @command.command("list")

@@ -1,0 +1,51 @@
+"""The contract of looking through everything that was ever said and done."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import msgspec
+
+Speaker = Literal["user", "assistant", "call", "result"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to look for: every word, in any case; a piece in quotes as it stands. `session` may be a beginning."""
+
+    words: str
+    session: str = ""
+    since: int = 0
+    """Milliseconds since 1970."""
+    role: Speaker | None = None
+    limit: int = 20
+    without: str = ""
+    """A session that is not looked at."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One place: the fact `seq` of a session, and what it says around the words."""
+
+    session: str
+    seq: int
+    turn: str
+    ts: int
+    role: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The newest places first; `more` tells that there may be others."""
+
+    found: list[Found]
+    more: bool = False
+
+
+class Archive(Protocol):
+    """All sessions but the deleted ones."""
+
+    async def search(self, wanted: Wanted) -> Findings: ...
+
+    async def fact(self, session: str, seq: int) -> Found | None:
+        """All that one fact says; None where there is none, or it says nothing."""
+        ...

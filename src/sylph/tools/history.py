@@ -1,0 +1,75 @@
+"""Looking through what was said and done in other sessions."""
+
+from datetime import UTC, datetime
+from time import time
+from typing import Annotated
+
+from msgspec import Meta
+
+from sylph.core.archive import Archive, Found, Speaker, Wanted
+from sylph.core.errors import ToolError, UserError
+from sylph.core.tool import Args, Context, Result, Tool
+
+DAY = 86_400_000
+
+
+class History(Args, frozen=True, kw_only=True):
+    words: Annotated[str, Meta(description='All of these; "a phrase" in quotes.')] = ""
+    session: Annotated[str, Meta(description="Only this one.")] = ""
+    days: Annotated[float, Meta(gt=0, description="Only the last so many.")] = 36_500
+    role: Annotated[Speaker | None, Meta(description="Only what came from there.")] = None
+    fact: Annotated[int, Meta(ge=0, description="Show this fact of the session whole instead.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+def history(archive: Archive) -> Tool:
+    async def run(args: History, context: Context) -> Result:
+        if args.fact:
+            return await _whole(archive, args)
+        wanted = Wanted(
+            words=args.words,
+            session=args.session,
+            since=max(round(time() * 1000 - args.days * DAY), 0),
+            role=args.role,
+            limit=args.limit,
+            # What is asked for here would be found here first of all.
+            without="" if args.session else context.session,
+        )
+        try:
+            findings = await archive.search(wanted)
+        except UserError as error:
+            raise ToolError(str(error), kind=error.trouble.kind, next=error.trouble.next) from error
+        lines = [told(found) for found in findings.found] or ["[nothing found]"]
+        more = (
+            [f"[the newest {len(lines)}; there may be more: narrow the search or raise limit]"] if findings.more else []
+        )
+        return Result(text="\n".join([*lines, *more]))
+
+    return Tool(
+        name="history",
+        description="Search all earlier sessions: what was said, answered, called and returned.",
+        args=History,
+        run=run,
+        effect="read",
+        recourse="pure",
+    )
+
+
+async def _whole(archive: Archive, args: History) -> Result:
+    found = await archive.fact(args.session, args.fact) if args.session else None
+    if found is None:
+        raise ToolError(
+            f"There is no fact {args.fact} of a session {args.session!r}.",
+            kind="not_found",
+            next=["Take session and fact from a search."],
+        )
+    return Result(text=f"[{_place(found)}]\n{found.text}")
+
+
+def told(found: Found) -> str:
+    return f"{_place(found)}: {found.text}"
+
+
+def _place(found: Found) -> str:
+    when = datetime.fromtimestamp(found.ts / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    return f"session {found.session} fact {found.seq}, {when}, {found.role}"
