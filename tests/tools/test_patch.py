@@ -354,7 +354,7 @@ async def test_it_writes_through_a_link_that_stays_inside(desk: Desk) -> None:
 
 
 def test_what_the_system_refuses_half_way_is_taken_back(desk: Desk) -> None:
-    """No patch leads here, but a full disk or another program may: a folder is to be made where a file was made just now."""
+    """No patch leads here, but a full disk may: here a folder is to be made where a file was made just now."""
     root, changed, gone = desk.workspace, desk.write("a.txt", "a\n"), desk.write("d/gone.txt", "gone\n")
     changed.chmod(0o600)
     before = found(root)
