@@ -8,6 +8,7 @@ from tests.tools.pictures import GIF, JPEG, WEBP, pdf, png
 
 from sylph.core.tool import Judged
 from sylph.tools.images import LARGEST
+from sylph.tools.pdf import read as pdf_read
 from sylph.tools.read import Read
 
 
@@ -49,6 +50,14 @@ async def test_a_pdf_is_read_page_by_page(desk: Desk) -> None:
     assert part.text == "[PDF, pages 2-2 of 3; go on with offset=3]\n[page 2]\nsecond page\n"
     with refused("out_of_range"):
         await desk.use("read", path="a.pdf", offset=4)
+
+
+async def test_a_pdf_that_was_being_read_when_sylph_died_is_read(desk: Desk) -> None:
+    """The journal of the first try is still there, whether it had ended or not."""
+    path = desk.write("a.pdf", pdf("first page"))
+    context = desk.context
+    first = await pdf_read(path, "a.pdf", context, offset=1, limit=1)
+    assert await pdf_read(path, "a.pdf", context, offset=1, limit=1) == first
 
 
 async def test_a_pdf_without_text_or_sense_says_so(desk: Desk) -> None:

@@ -163,5 +163,15 @@ def schema_of(args: type[Args]) -> dict[str, Any]:
     own = dict(parts[schema["$ref"].rpartition("/")[2]])
     own.pop("title", None)
     own.pop("description", None)
-    others = {name: part for name, part in parts.items() if name != args.__name__}
-    return {**own, "$defs": others} if others else own
+    others = {name: _lean(part) for name, part in parts.items() if name != args.__name__}
+    return {**_lean(own), "$defs": others} if others else _lean(own)
+
+
+def _lean(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without what goes without saying: that no text is no text, and no is no. It is paid for in every prompt."""
+    fields: dict[str, dict[str, Any]] = schema.get("properties", {})
+    kept = {
+        name: {key: value for key, value in field.items() if key != "default" or value not in ("", 0, [], {}, None)}
+        for name, field in fields.items()
+    }
+    return {key: value for key, value in schema.items() if key != "title"} | ({"properties": kept} if kept else {})

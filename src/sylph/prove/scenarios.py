@@ -94,6 +94,45 @@ FILES = Scenario(
     steps=(Say(key="k1"), Say(key="k2")),
     files={"a.txt": "four\nthree\n", "deep/down/b.txt": "second\n"},
 )
+PATCH = """\
+--- a/a.txt
++++ b/a.txt
+@@ -1,2 +1,2 @@
+ one
+-two
++three
+diff --git a/old.txt b/new/name.txt
+rename from old.txt
+rename to new/name.txt
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+--- /dev/null
++++ b/new/made.txt
+@@ -0,0 +1 @@
++made
+"""
+PLACES = Scenario(
+    name="places",
+    lines=(
+        calls(write("a.txt", "one\ntwo\n"), write("old.txt", "old\n"), write("gone.txt", "gone\n")),
+        calls(("patch", {"patch": PATCH}), ("multi_edit", {"path": "a.txt", "edits": [{"old": "one", "new": "1"}]})),
+        calls(("copy", {"path": "new", "to": "copied"}), ("move", {"path": "new", "to": "moved/here"})),
+        calls(("delete", {"path": "copied"}), ("create_directory", {"path": "empty"})),
+        calls(("move", {"path": "trash:t1_c8", "to": "back"})),
+        say("Done."),
+    ),
+    files={
+        "a.txt": "1\nthree\n",
+        "moved/here/name.txt": "old\n",
+        "moved/here/made.txt": "made\n",
+        "back/name.txt": "old\n",
+        "back/made.txt": "made\n",
+    },
+)
 SHELL = Scenario(
     name="shell",
     lines=(
@@ -171,5 +210,5 @@ FORK = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    each.name: each for each in (FILES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS)
+    each.name: each for each in (FILES, PLACES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS)
 }

@@ -2,22 +2,23 @@
 
 from datetime import UTC, datetime
 from time import time
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from sylph.core.archive import Archive, Found, Speaker, Wanted
+from sylph.core.archive import Archive, Found, Wanted
 from sylph.core.errors import ToolError, UserError
 from sylph.core.tool import Args, Context, Result, Tool
 
 DAY = 86_400_000
+Speaker = Literal["any", "user", "assistant", "call", "result"]
 
 
 class History(Args, frozen=True, kw_only=True):
     words: Annotated[str, Meta(description='All of these; "a phrase" in quotes.')] = ""
     session: Annotated[str, Meta(description="Only this one.")] = ""
-    days: Annotated[float, Meta(gt=0, description="Only the last so many.")] = 36_500
-    role: Annotated[Speaker | None, Meta(description="Only what came from there.")] = None
+    days: Annotated[float, Meta(ge=0, description="Only the last so many.")] = 0
+    role: Annotated[Speaker, Meta(description="Only what came from there.")] = "any"
     fact: Annotated[int, Meta(ge=0, description="Show this fact of the session whole instead.")] = 0
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
@@ -29,8 +30,8 @@ def history(archive: Archive) -> Tool:
         wanted = Wanted(
             words=args.words,
             session=args.session,
-            since=max(round(time() * 1000 - args.days * DAY), 0),
-            role=args.role,
+            since=max(round(time() * 1000 - args.days * DAY), 0) if args.days else 0,
+            role=None if args.role == "any" else args.role,
             limit=args.limit,
             # What is asked for here would be found here first of all.
             without="" if args.session else context.session,

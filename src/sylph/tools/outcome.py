@@ -1,19 +1,24 @@
 """Knowing by its content whether a file was changed before a crash."""
 
 import hashlib
+import os
 from pathlib import Path
 
 from sylph.core.errors import Unknown
 from sylph.core.tool import Context, Result
 from sylph.tools import atomic
-from sylph.tools.workspace import changeable, shown
+from sylph.tools.workspace import changeable
 
 ABSENT = "absent"
 
 
 def foresee(root: Path, path: Path, after: bytes) -> dict[str, str]:
     """The file as it is and as it will be."""
-    return {"path": shown(root, path), "before": fingerprint(path), "after": digest(after)}
+    return {
+        "path": path.relative_to(os.path.realpath(root)).as_posix(),
+        "before": fingerprint(path),
+        "after": digest(after),
+    }
 
 
 def recover(context: Context) -> Result | None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import msgspec
 
 from sylph.core.errors import ToolError
-from sylph.core.run import Lost, Order
+from sylph.core.run import Lost
 from sylph.core.tool import Context, Result
-from sylph.tools import pdf_pages
+from sylph.tools import reader
 from sylph.tools.lines import BYTES
 
+PROGRAM = str(Path(__file__).with_name("pdf_pages.py"))
 SECONDS = 60.0
 MEMORY = 1_000_000_000
 
@@ -25,9 +26,8 @@ class Pages(msgspec.Struct):
 
 async def read(path: Path, name: str, context: Context, *, offset: int, limit: int) -> Result:
     """Pages from `offset` on: at most `limit`, and no more than fits an answer."""
-    argv = (sys.executable, "-I", pdf_pages.__file__, str(path), str(offset), str(limit), str(BYTES))
-    order = Order(argv=argv, cwd=str(path.parent), seconds=min(SECONDS, context.seconds), memory=MEMORY)
-    ran = await context.runs.run(order, lambda _: None)
+    argv = (sys.executable, "-I", PROGRAM, str(path), str(offset), str(limit), str(BYTES))
+    ran = await reader.look(argv, path, context, seconds=SECONDS, memory=MEMORY)
     if isinstance(ran, Lost) or ran.why or ran.exit:
         raise ToolError(
             f"The text of {name} could not be taken out: {_why(ran.why if not isinstance(ran, Lost) else 'lost')}.",

@@ -8,19 +8,13 @@ import threading
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from xml.parsers import expat
+
+from sylph.tools.flaw import Flaw
 
 # Python's filter of warnings is one for all threads.
 _QUIET = threading.Lock()
-
-
-class Flaw(NamedTuple):
-    """The first thing that is wrong, and where; 0 is nowhere in particular."""
-
-    message: str
-    line: int = 0
-    column: int = 0
 
 
 Check = Callable[[bytes], Flaw | None]

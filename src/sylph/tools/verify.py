@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sylph.core.errors import ToolError, Trouble
-from sylph.core.run import Lost, Order
+from sylph.core.run import Lost
 from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.tools import document, syntax
-from sylph.tools.syntax import Flaw
+from sylph.tools import document, reader
+from sylph.tools.flaw import Flaw
 from sylph.tools.workspace import inside, looks, reported, shown
 
 LARGEST = 10_000_000
@@ -44,8 +44,8 @@ def verify(environ: Mapping[str, str]) -> Tool:
         path = inside(context.workspace, args.path)
         data = await asyncio.to_thread(_load, path, args.path)
         name = shown(context.workspace, path)
-        if known := syntax.CHECKS.get(path.suffix.lower()):
-            return _told(name, known[0], await asyncio.to_thread(_checked, known[1], data))
+        if known := await asyncio.to_thread(_checked, path.suffix.lower(), data):
+            return _told(name, *known)
         if argv := program(path):
             return _told(name, Path(argv[0]).name, await _asked(argv, path, context))
         return Result(text=_unchecked(name, path))
@@ -73,16 +73,22 @@ def _load(path: Path, name: str) -> bytes:
         return path.read_bytes()
 
 
-def _checked(check: syntax.Check, data: bytes) -> Flaw | None:
+def _checked(suffix: str, data: bytes) -> tuple[str, Flaw | None] | None:
+    """What kind it is and what is wrong with it; None for what is not checked in here."""
+    from sylph.tools import syntax  # a parser for each kind, which only this tool needs
+
+    if suffix not in syntax.CHECKS:
+        return None
+    kind, check = syntax.CHECKS[suffix]
     try:
-        return check(data)
+        return kind, check(data)
     except UnicodeDecodeError as error:
-        return Flaw(f"byte {error.start} is not valid UTF-8", data.count(b"\n", 0, error.start) + 1)
+        line = data.count(b"\n", 0, error.start) + 1
+        return kind, Flaw(f"byte {error.start} is not valid UTF-8", line)
 
 
 async def _asked(argv: tuple[str, ...], path: Path, context: Context) -> Flaw | None:
-    order = Order(argv=argv, cwd=str(path.parent), seconds=min(SECONDS, context.seconds), memory=context.memory)
-    ran = await context.runs.run(order, lambda _: None)
+    ran = await reader.look(argv, path, context, seconds=SECONDS, memory=context.memory)
     if isinstance(ran, Lost) or ran.why or ran.failed:
         raise ToolError(f"{Path(argv[0]).name} did not come to an end.", kind="not_checked")
     if ran.exit == 0:
