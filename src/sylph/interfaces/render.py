@@ -18,7 +18,7 @@ EXACT: frozenset[Style] = frozenset({"code", "add", "del"})
 
 # The argument that says most about a call, best first; the others follow as key=value.
 TELLING = ("command", "path", "pattern", "query", "url", "glob", "question", "text")
-LONG = frozenset({"content", "old", "new"})
+LONG = frozenset({"content", "old", "new", "patch", "edits"})
 STEPS = {"pending": "○", "doing": "◐", "done": "●", "dropped": "✗"}
 
 

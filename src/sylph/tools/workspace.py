@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import Risk
+from sylph.core.permission import Risk
 from sylph.core.tool import Judged
 
 STAY = "Use a path inside the workspace, relative to its root."
