@@ -9,7 +9,7 @@ from pathlib import Path
 from sylph import __version__
 from sylph.config import Config, Model, Provider
 from sylph.config.rulebook import FileRulebook
-from sylph.core.commands import SetMode, SetModel
+from sylph.core.commands import SetMode, SetModel, SetSandbox
 from sylph.core.errors import NoModel, ProviderError, UserError
 from sylph.core.facts import Mode
 from sylph.core.places import Places, real
@@ -23,6 +23,7 @@ from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.runtime import Parts, Runtime
+from sylph.engine.sandbox import Caps, Terms
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
@@ -120,13 +121,23 @@ class App:
         only = [f"{configured[0].name}/{bare}"] if len(configured) == 1 and "/" not in bare else []
         return found or only
 
-    async def adapt(self, summary: Summary, *, model: str = "", mode: Mode | None = None) -> Summary:
-        """The session with another model or mode, where they are wanted."""
+    def sandboxed(self, *, wanted: bool | None = None) -> bool:
+        """Whether a session's commands are confined: as the user wants it now, else as it is set."""
+        return self.config.settings.sandbox.enabled if wanted is None else wanted
+
+    async def adapt(
+        self, summary: Summary, *, model: str = "", mode: Mode | None = None, sandbox: bool | None = None
+    ) -> Summary:
+        """The session with another model, mode or sandbox, where they are wanted."""
+        if sandbox is None and not self.config.settings.sandbox.enabled:
+            sandbox = False
         if model and model != summary.model:
             await self.runtime.send(summary.id, SetModel(model=await self.choose(model)))
         if mode and mode != summary.mode:
             await self.runtime.send(summary.id, SetMode(mode=mode))
-        return await self.runtime.find(summary.id) if model or mode else summary
+        if sandbox is not None and sandbox != summary.sandbox:
+            await self.runtime.send(summary.id, SetSandbox(on=sandbox))
+        return await self.runtime.find(summary.id) if model or mode or sandbox is not None else summary
 
 
 async def _complaint(endpoint: Endpoint, client: Client) -> str:
@@ -172,6 +183,7 @@ def build(config: Config) -> App:
             memory=limits.command_memory * 1_000_000,
         ),
         version=__version__,
+        sandbox=terms_of(config),
     )
     return App(config=config, runtime=Runtime(open_log(config), parts), client=client, web=web, sources=sources)
 
@@ -191,6 +203,29 @@ def _web(config: Config, client: Client, proxies: Proxies) -> Web:
             page_seconds=told.seconds,
             environ=config.environ,
         ),
+    )
+
+
+def terms_of(config: Config, layer: str = "") -> Terms:
+    """How commands are confined: by what the user set, never by what lies in a workspace."""
+    told, limits = config.settings.sandbox, config.settings.limits
+    home = Path(config.environ.get("HOME") or "~").expanduser()
+    return Terms(
+        home=home,
+        path=config.environ.get("PATH", ""),
+        guarded=(config.home, config.data, config.file),
+        network=told.network,
+        hosts=tuple(told.hosts),
+        hide=tuple(told.hide),
+        read=tuple(Path(path.replace("~", str(home), 1) if path.startswith("~") else path) for path in told.read),
+        caps=Caps(
+            cpu=limits.command_cpu,
+            processes=limits.command_processes,
+            files=limits.command_files,
+            file_size=limits.command_file_size * 1_000_000,
+            output=round(limits.command_output * 1_000_000),
+        ),
+        layer=layer,
     )
 
 

@@ -47,6 +47,10 @@ class ScriptedProvider:
         self._window = window
         self.requests: list[Request] = []
 
+    def say(self, *lines: Line) -> None:
+        """Adds lines to the script."""
+        self._lines += lines
+
     def body(self, request: Request) -> bytes:
         return msgspec.json.encode([request.system, request.tools, request.messages])
 

@@ -1,7 +1,7 @@
 """What was configured, and where it comes from."""
 
 from sylph.config.load import Config, Proxy, Terminal, load, locate
-from sylph.config.settings import Compaction, Limits, Model, Provider, Settings, Web
+from sylph.config.settings import Compaction, Limits, Model, Provider, Sandbox, Settings, Web
 
 __all__ = [
     "Compaction",
@@ -10,6 +10,7 @@ __all__ = [
     "Model",
     "Provider",
     "Proxy",
+    "Sandbox",
     "Settings",
     "Terminal",
     "Web",

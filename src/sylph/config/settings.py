@@ -6,8 +6,10 @@ from msgspec import Meta, Struct
 
 from sylph.core.facts import Mode
 from sylph.core.permission import Rule
+from sylph.core.secret import HIDE
 
 LogLevel = Literal["debug", "info", "warning", "error"]
+Network = Literal["judged", "off", "on", "hosts"]
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +42,21 @@ class Limits(Part, frozen=True, kw_only=True):
     command_memory: Annotated[
         int, Meta(ge=0, description="Megabytes that a command and all it starts may use together; 0 for no limit.")
     ] = 8192
+    command_cpu: Annotated[
+        float, Meta(ge=0, description="Seconds of processor time that a command may use; 0 for no limit.")
+    ] = 36_000.0
+    command_processes: Annotated[
+        int, Meta(ge=0, description="Processes that a command may have at a time; 0 for no limit.")
+    ] = 2048
+    command_files: Annotated[
+        int, Meta(ge=0, description="Files that a process of a command may have open; 0 for what the system sets.")
+    ] = 16_384
+    command_file_size: Annotated[
+        int, Meta(ge=0, description="Megabytes that one file written by a command may have; 0 for no limit.")
+    ] = 20_000
+    command_output: Annotated[
+        float, Meta(gt=0, description="Megabytes of a command's output that are kept: its beginning and its end.")
+    ] = 10.0
     output_lines: Annotated[int, Meta(ge=10, description="Lines of a tool's output that the model sees.")] = 2000
     output_bytes: Annotated[int, Meta(ge=1024, description="Bytes of a tool's output that the model sees.")] = 51_200
 
@@ -90,6 +107,26 @@ class Web(Part, frozen=True, kw_only=True):
     search: Search = Search()
 
 
+class Sandbox(Part, frozen=True, kw_only=True):
+    enabled: Annotated[bool, Meta(description="Confine commands. The agent has no way to change this.")] = True
+    network: Annotated[
+        Network,
+        Meta(
+            description="Which commands reach the network: those judged `external` and allowed (`judged`), none, all, "
+            "or all, but only the `hosts`. What only looks never does."
+        ),
+    ] = "judged"
+    hosts: Annotated[
+        tuple[str, ...], Meta(description='Hosts that commands may reach if `network` is `hosts`, like "*.github.com".')
+    ] = ()
+    hide: Annotated[
+        tuple[str, ...], Meta(description="Names of files in a workspace that no command can read, as globs.")
+    ] = HIDE
+    read: Annotated[
+        tuple[str, ...], Meta(description="More folders under the home folder that commands may read.")
+    ] = ()
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -99,6 +136,7 @@ class Settings(Part, frozen=True, kw_only=True):
     ] = ()
     approvals: Approvals = Approvals()
     limits: Limits = Limits()
+    sandbox: Sandbox = Sandbox()
     compaction: Compaction = Compaction()
     web: Web = Web()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True

@@ -75,6 +75,13 @@ class SetMode(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = "user"
 
 
+class SetSandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """Switch the sandbox of commands on or off. Only a person may switch it off."""
+
+    on: bool
+    actor: str = "user"
+
+
 class SetModel(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
@@ -99,6 +106,7 @@ Command = (
     | Compact
     | Rename
     | SetMode
+    | SetSandbox
     | SetModel
     | Delete
     | Restore

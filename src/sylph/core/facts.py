@@ -26,6 +26,7 @@ class SessionCreated(Fact, frozen=True, kw_only=True):
     title: str = ""
     prompt: int = 1
     sylph: str = ""
+    sandbox: bool = True
 
 
 class SessionRenamed(Fact, frozen=True, kw_only=True):
@@ -79,6 +80,14 @@ class SessionMode(Fact, frozen=True, kw_only=True):
     durable: ClassVar[bool] = True
     mode: Mode
     was: Mode
+
+
+class SessionSandbox(Fact, frozen=True, kw_only=True):
+    """The user has switched the sandbox of this session's commands off, or on again."""
+
+    wire: ClassVar[str] = "session.sandbox"
+    durable: ClassVar[bool] = True
+    on: bool
 
 
 class SessionModel(Fact, frozen=True, kw_only=True):
@@ -372,6 +381,7 @@ FACTS: tuple[type[Fact], ...] = (
     SessionRestored,
     SessionErased,
     SessionMode,
+    SessionSandbox,
     SessionModel,
     InputReceived,
     InputDelivered,

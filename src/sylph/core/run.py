@@ -4,8 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-Why = Literal["", "time", "memory", "stopped"]
+Why = Literal["", "time", "memory", "cpu", "processes", "stopped"]
 """What ended a command that did not end by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """What the runner has to know of a sandboxed command. Made by the sandbox only: a tool's own is overwritten."""
+
+    at: int
+    """Where in the command line the options with held paths belong."""
+    holds: tuple[tuple[str, str], ...] = ()
+    """Options with a path each. It is opened without following links, and handed over open: it can't be swapped."""
+    note: str = ""
+    """What the model should know if the command fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +29,10 @@ class Order:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     seconds: float | None = None
     memory: int = 0
+    cpu: float = 0.0
+    """Seconds of processor time that it and all it starts may use together; 0 for no limit."""
+    processes: int = 0
+    """How many processes there may be of it at a time; 0 for no limit."""
     head: int = 5_000_000
     tail: int = 5_000_000
     job: bool = False
@@ -30,6 +46,7 @@ class Order:
     """A git command of the git tool's own that has to write the repository's config; its hooks do not run."""
     outside: bool = False
     """To be run outside of the sandbox. Heeded only where the call was judged, and allowed, so."""
+    box: Box | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +61,10 @@ class Ran:
     seconds: float = 0.0
     left: bool = False
     failed: int = 0
+    unboxed: bool = False
+    """The sandbox could not be set up, so the command did not run."""
+    note: str = ""
+    """What the sandbox has to say about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

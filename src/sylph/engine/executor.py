@@ -19,6 +19,7 @@ from sylph.engine.jobs import SessionJobs
 from sylph.engine.permit import Consent, Permits
 from sylph.engine.ready import Ready, parse
 from sylph.engine.runs import CallRuns, Runner
+from sylph.engine.sandbox import Grip
 from sylph.engine.shape import output_digest, shape
 from sylph.engine.summary import OpenCall
 from sylph.engine.trip import Trip, untripped
@@ -190,7 +191,23 @@ class Executor:
         args = parse(tool, call.arguments)
         context = self._context(call, tool, desk)
         judged = tool.judge(args, context) if tool.judge else Judged(tool.effect, tool.risk)
-        return Ready(call, tool, args, self.permits.judged(judged), context)
+        ready = Ready(call, tool, args, self.permits.judged(judged), context)
+        return self._gripped(ready, desk)
+
+    def _gripped(self, ready: Ready, desk: Desk) -> Ready:
+        """The call with hands that can do no more than what it was judged to do."""
+        summary, context = desk.summary, ready.context
+        grip = Grip(
+            workspace=context.workspace,
+            private=context.private,
+            effect=ready.judged.effect,
+            outside=ready.judged.outside,
+            off=not summary.sandbox,
+            strict=summary.mode == "sandbox",
+        )
+        runs = CallRuns(self.runner, _key(desk, ready.call), grip)
+        jobs = SessionJobs(self.runner, summary.id, grip)
+        return replace(ready, context=replace(context, runs=runs, jobs=jobs))
 
     def _context(self, call: ToolCall, tool: Tool, desk: Desk) -> Context:
         def output(text: str) -> None:

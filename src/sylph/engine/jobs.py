@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sylph.core.run import Input, Job, Order
 from sylph.engine.processes import end_marked
-from sylph.engine.runs import AGAIN, POLL, TRIES, Runner
+from sylph.engine.runs import AGAIN, POLL, TRIES, Runner, unboxed
+from sylph.engine.sandbox import Grip
 from sylph.engine.story import Story, read_story
 
 BEAT = 0.05
@@ -24,17 +25,21 @@ HEARING = 5.0
 class SessionJobs:
     """core.run.Jobs over the journals of one session. Nothing is remembered: what is known is in the files."""
 
-    def __init__(self, runner: Runner, session: str) -> None:
-        self._runner, self._session = runner, session
+    def __init__(self, runner: Runner, session: str, grip: Grip | None = None) -> None:
+        self._runner, self._session, self._grip = runner, session, grip
 
     async def start(self, id: str, order: Order) -> Job:
+        order = await self._runner.confined(order, self._grip)
         for _ in range(TRIES):
             name = self._name(id)
             self._runner.order(name, order)
             # A runner that died before it began the command has done nothing: another one may.
             if await self._begun(id) or not self._runner.revoke(name):
                 break
-        return self._job(id, self._story(id))
+        story = self._story(id)
+        if story.ended and story.ended.unboxed:
+            raise unboxed(self.output(id, 0, 1000))
+        return self._job(id, story)
 
     async def _begun(self, id: str) -> bool:
         """Waits for the first words of the journal; False if the runner died before it wrote any."""

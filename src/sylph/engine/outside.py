@@ -90,6 +90,8 @@ class _Reader:
                 return Happening(seq=seq, command=commands.Rename(title=title))
             case facts.SessionMode(mode=mode, was=was):
                 return Happening(seq=seq, command=commands.SetMode(mode=mode), inside=self._too_late(seq, mode, was))
+            case facts.SessionSandbox(on=on):
+                return Happening(seq=seq, command=commands.SetSandbox(on=on))
             case facts.SessionModel(model=model):
                 return Happening(seq=seq, command=commands.SetModel(model=model))
             case facts.SessionDeleted():
@@ -107,7 +109,9 @@ class _Reader:
                     return mode not in ASKING
                 case facts.ToolDecided(by="mode", reason=reason):
                     return mode != was and reason.startswith(f"mode `{was}`")
-                case facts.SessionMode() | facts.SessionRenamed() | facts.SessionModel() | facts.InputReceived():
+                case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel():
+                    continue
+                case facts.SessionRenamed() | facts.InputReceived():
                     continue
                 case _:
                     return False

@@ -86,7 +86,8 @@ class Permits:
             rules=Rules(live(rules.user, now), live(rules.project, now), rules.trouble),
             grants=live(desk.summary.grants, now),
             guards=self._guards(ready),
-            confined=self._consent.confined(),
+            # Found out only for what runs a command: it takes a moment. Who has switched it off wants no questions.
+            confined=not ready.runs_commands or not desk.summary.sandbox or self._consent.confined(),
             command=ready.runs_commands,
         )
 

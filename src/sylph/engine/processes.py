@@ -73,6 +73,37 @@ def resident(pid: int) -> int:
         return 0
 
 
+def worked(pid: int) -> float:
+    """Seconds of processor time of a process and of those of its children that have ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError):
+        return 0.0
+
+
+def freeze(parent: int, key: str) -> list[int]:
+    """Stops the command `key` and all its descendants, until none of them can make another; returns them."""
+    seen = dict[int, None]()
+    while new := [pid for pid in (parent, *family(parent, key)) if pid not in seen]:
+        for pid in new:
+            seen[pid] = None
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP)
+    return list(seen)
+
+
+def exceeded(parent: int, key: str, limits: dict[str, float]) -> str:
+    """Which limit the command `key` and its descendants are over together, if any."""
+    kin = [parent, *family(parent, key)]
+    used = {"processes": len(kin), "memory": 0.0, "cpu": 0.0}
+    # There may be very many of them, and then it is urgent.
+    for pid in kin if len(kin) <= limits.get("processes", len(kin)) else ():
+        used["memory"] += resident(pid)
+        used["cpu"] += worked(pid)
+    return next((what for what, most in limits.items() if used[what] > most), "")
+
+
 def start_time(pid: int) -> str:
     """When a process began, as the kernel counts: with the pid it names the process for good."""
     try:

@@ -18,6 +18,9 @@ Whoever finds no journal of an order can take it back, by making an empty one: t
 
 When the parent is gone the runner finishes what runs, and ends. It leaves no process behind: what a command leaves
 running becomes the runner's own child (it is a subreaper, where the kernel knows such a thing) and is ended with it.
+
+An order with a `box` is for bubblewrap: it is given open files in place of paths that somebody could swap, and says
+by a pipe of its own whether the command came to run. Killing it takes its whole process namespace along.
 """
 
 import contextlib
@@ -35,11 +38,24 @@ if __package__ != "sylph.engine":
     # Started as a script, without a way to the packages: ours is the one this file lies in.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from sylph.engine.processes import MARK, adopt_orphans, adopted, boot_id, ended, family, marked, resident, start_time
+from sylph.engine.boxed import boxed, heard
+from sylph.engine.processes import (
+    MARK,
+    adopt_orphans,
+    adopted,
+    boot_id,
+    children,
+    ended,
+    exceeded,
+    family,
+    freeze,
+    marked,
+    start_time,
+)
 
 GRACE = 0.3  # seconds between asking a command to end and ending it
 DRAIN = 0.2  # seconds for output that is still on its way when a command has ended
-BEAT = 0.5  # seconds between two looks at memory
+BEAT = 0.2  # seconds between two looks at memory, processor time and processes
 CHUNK = 65536
 UNREAD = 4_000_000  # bytes that wait for a command to read them, before no more are taken
 
@@ -94,8 +110,10 @@ class Journal:
 class Job:
     """One command while it runs."""
 
-    def __init__(self, order: dict[str, Any], process: subprocess.Popen[bytes], journal: Journal) -> None:
-        self.key, self.process, self.journal = order["key"], process, journal
+    def __init__(
+        self, order: dict[str, Any], process: subprocess.Popen[bytes], journal: Journal, status: int | None
+    ) -> None:
+        self.key, self.process, self.journal, self.status = order["key"], process, journal, status
         assert process.stdout
         self.pipe: int | None = process.stdout.fileno()
         os.set_blocking(self.pipe, False)
@@ -105,7 +123,9 @@ class Job:
         self.taken: set[str] = set()
         self.ears = -1
         self.heard = b""
-        self.memory: int = order.get("memory", 0)
+        self.limits: dict[str, float] = {
+            what: order[what] for what in ("processes", "memory", "cpu") if order.get(what)
+        }
         self.began = time.monotonic()
         self.deadline: float | None = self.began + order["seconds"] if order.get("seconds") else None
         self.kill_at: float | None = None
@@ -166,10 +186,11 @@ class Runner:
         intent |= {name: order[name] for name in ("argv", "job", "title", "interactive") if name in order}
         if not journal.begin(**intent):
             return
+        argv, held, status = boxed(order)
         piped = order.get("interactive") or order.get("stdin") is not None
         try:
             process = subprocess.Popen(
-                order["argv"],
+                argv,
                 cwd=order["cwd"],
                 env={**order["env"], MARK: order["key"]},
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
@@ -177,12 +198,16 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 bufsize=0,
+                pass_fds=held,
             )
         except OSError as error:
             journal.end(failed=error.errno)
             self._tell(order["key"], "ended")
             return
-        job = Job(order, process, journal)
+        finally:
+            for fd in held:
+                os.close(fd)
+        job = Job(order, process, journal, status)
         if order.get("job"):
             self._listen(job)
         journal.note(started={"pid": process.pid, "start": start_time(process.pid)})
@@ -287,8 +312,8 @@ class Runner:
                 job.kill_at = now + GRACE
             elif job.deadline and now >= job.deadline and not job.why:
                 self._stop(job, "time")
-            elif beat and job.memory and not job.why and self._resident(job) > job.memory:
-                self._stop(job, "memory")
+            elif beat and not job.why and (over := exceeded(job.process.pid, job.key, job.limits)):
+                self._stop(job, over)
         if beat:
             self._beat = now
 
@@ -296,7 +321,7 @@ class Runner:
         moments = [
             moment for job in self._jobs.values() for moment in (job.deadline, job.kill_at, job.drain_until) if moment
         ]
-        if any(job.memory for job in self._jobs.values()):
+        if any(job.limits for job in self._jobs.values()):
             moments.append(self._beat + BEAT)
         return max(min(moments) - time.monotonic(), 0.0) if moments else None
 
@@ -304,7 +329,8 @@ class Runner:
         if not job.why:
             job.why = why
             job.kill_at = time.monotonic() + GRACE
-            self._kill(job, signal.SIGTERM)
+            # What makes more and more of itself is not asked: there would be more to ask each time.
+            self._kill(job, signal.SIGKILL if why == "processes" else signal.SIGTERM)
 
     def _end(self, job: Job) -> None:
         del self._jobs[job.key]
@@ -316,11 +342,13 @@ class Runner:
             self._selector.unregister(job.ears)
             os.close(job.ears)
             os.unlink(f"{self._folder}/{job.key}.in")
-        left = self._sweep(job)
+        inside, ran = (0, True) if job.status is None else heard(job.status)
+        left = self._sweep(job, inside)
         # Reaped only now: until then no other process can get its number, and with it our signals.
         job.process.wait()
         took = round(time.monotonic() - job.began, 3)
-        job.journal.end(exit=job.code, why=job.why, seconds=took, left=left)
+        unboxed = {} if ran or (job.code or 0) < 0 else {"unboxed": True}
+        job.journal.end(exit=job.code, why=job.why, seconds=took, left=left, **unboxed)
         self._tell(job.key, "ended")
 
     def _close_pipe(self, job: Job) -> None:
@@ -332,31 +360,35 @@ class Runner:
     # The family of a command
 
     def _kill(self, job: Job, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(job.process.pid, number)
-        for pid in family(job.process.pid, job.key):
+        kin = (freeze if job.why == "processes" else family)(job.process.pid, job.key)
+        # The end of bubblewrap is the end of all inside, at once: what may end by itself is asked alone.
+        if job.status is None or number == signal.SIGKILL:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(job.process.pid, number)
+        for pid in kin:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
 
-    def _sweep(self, job: Job) -> bool:
-        """Ends what the command left running; each pass may orphan others, which then become visible here."""
-        found = bool(family(job.process.pid, job.key))
+    def _sweep(self, job: Job, inside: int) -> bool:
+        """Ends what the command left running; each pass may orphan others, which then become visible here.
+
+        The first process `inside` of a sandbox is gone only when all others in there are. Where there are none it is
+        not waited for: the kernel takes its time to clear the sandbox away.
+        """
+        found = not inside and bool(family(job.process.pid, job.key))
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(job.process.pid, signal.SIGKILL)
         for _ in range(100):
-            left = [pid for pid in adopted() if marked(pid, job.key)]
+            left = [pid for pid in adopted() if (children(pid) if pid == inside else marked(pid, job.key))]
             if not left:
                 break
-            found = True
+            found = found or left != [inside]
             for pid in left:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, 0)
         return found
-
-    def _resident(self, job: Job) -> int:
-        return sum(resident(pid) for pid in [job.process.pid, *family(job.process.pid, job.key)])
 
     def _tell(self, key: str, what: str) -> None:
         if self._parent:

@@ -7,12 +7,15 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sylph.core.errors import ToolError
 from sylph.core.run import Lost, Order, Ran, Show
 from sylph.engine import processes
 from sylph.engine import runner as script
+from sylph.engine.sandbox import Grip, Sandbox
 from sylph.engine.story import Ended, Story, evidence_of, read_story
 
 PROGRAM = script.__file__
@@ -53,8 +56,14 @@ class Notice:
 class Runner:
     """The one runner of this process. It is started when it is first needed, or a little before (`warm`)."""
 
-    def __init__(self, folder: Path, python: str = sys.executable, program: str = PROGRAM) -> None:
-        self.folder, self._python, self._program = folder, python, program
+    def __init__(
+        self,
+        folder: Path,
+        python: str = sys.executable,
+        program: str = PROGRAM,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self.folder, self._python, self._program, self.sandbox = folder, python, program, sandbox
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._notices: dict[str, Notice] = {}
@@ -65,6 +74,16 @@ class Runner:
         """Starts the runner without waiting for it."""
         if self._socket is None:
             self._start()
+            if self.sandbox:
+                self.sandbox.warm()
+
+    async def confined(self, order: Order, grip: Grip | None) -> Order:
+        """The order as the sandbox lets it run. Without a sandbox (a runtime for tests) it is as it came."""
+        if self.sandbox is None:
+            return replace(order, box=None)
+        if grip is None:
+            raise ToolError("What this command may do was not decided, so it is not run.", kind="undecided")
+        return await self.sandbox.confine(order, grip)
 
     def order(self, key: str, order: Order) -> None:
         self.warm()
@@ -76,12 +95,15 @@ class Runner:
             "env": dict(order.env),
             "seconds": order.seconds,
             "memory": order.memory,
+            "cpu": order.cpu,
+            "processes": order.processes,
             "head": order.head,
             "tail": order.tail,
             "job": order.job,
             "stdin": order.stdin,
             "interactive": order.interactive,
             "title": order.title,
+            "box": {"at": order.box.at, "holds": order.box.holds} if order.box else None,
         }
         if not order.job:
             self._kept.add(key)
@@ -213,10 +235,19 @@ class Runner:
 class CallRuns:
     """core.run.Runs for one call of one session."""
 
-    def __init__(self, runner: Runner, key: str) -> None:
-        self._runner, self._key, self._name = runner, key, key
+    def __init__(self, runner: Runner, key: str, grip: Grip | None = None) -> None:
+        self._runner, self._key, self._name, self._grip = runner, key, key, grip
 
     async def run(self, order: Order, show: Show) -> Ran | Lost:
+        order = await self._runner.confined(order, self._grip)
+        ran = await self._run(order, show)
+        if not isinstance(ran, Ran) or not self._grip or not self._runner.sandbox:
+            return ran
+        if ran.unboxed:
+            raise unboxed(ran.head)
+        return replace(ran, note=self._runner.sandbox.explain(order, ran, self._grip))
+
+    async def _run(self, order: Order, show: Show) -> Ran | Lost:
         ran: Ran | Lost | None = None
         for _ in range(TRIES):
             self._name = self._runner.newest(self._key)
@@ -281,6 +312,7 @@ class CallRuns:
             seconds=ended.seconds,
             left=ended.left,
             failed=ended.failed,
+            unboxed=ended.unboxed,
         )
 
     def _lost(self, story: Story) -> Lost:
@@ -303,6 +335,15 @@ class CallRuns:
 
     def _path(self, kind: str) -> Path:
         return self._runner.folder / f"{self._name}.{kind}"
+
+
+def unboxed(said: bytes) -> ToolError:
+    return ToolError(
+        "The sandbox could not be set up, so the command did not run.",
+        kind="sandbox_failed",
+        details={"said": said.decode("utf-8", "replace")[-1000:].strip()},
+        next=["Look whether the folder it was to run in is there.", "The user can look at `sylph doctor`."],
+    )
 
 
 def _size(path: Path) -> int | None:

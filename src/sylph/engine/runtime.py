@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sylph.core import commands, facts
@@ -24,6 +24,7 @@ from sylph.engine.lease import Lease
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.runs import PROGRAM, Runner
+from sylph.engine.sandbox import Sandbox, Terms
 from sylph.engine.seal import Draft
 from sylph.engine.session import Session
 from sylph.engine.summary import SUMMARY, Summary
@@ -40,6 +41,7 @@ class NewSession:
     model: str
     mode: Mode = "ask"
     title: str = ""
+    sandbox: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,8 @@ class Parts:
     consent: Consent = field(default_factory=Consent)
     trip: Trip = untripped
     runner: str = PROGRAM
+    sandbox: Terms | None = None
+    """How commands are confined; None for a runtime whose commands are not, as tests have it."""
 
 
 class Runtime:
@@ -65,8 +69,10 @@ class Runtime:
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
-        runner = Runner(log.path.parent / "runs", program=parts.runner)
-        self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip, parts.consent)
+        sandbox = Sandbox(parts.sandbox, log.path.parent) if parts.sandbox else None
+        runner = Runner(log.path.parent / "runs", program=parts.runner, sandbox=sandbox)
+        consent = replace(parts.consent, confined=lambda: sandbox is None or sandbox.layer.name != "none")
+        self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip, consent)
         system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,
@@ -89,6 +95,8 @@ class Runtime:
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
         await self._parts.gateway.close()
         self.executor.runner.close()
+        if self.sandbox:
+            await self.sandbox.close()
         self._log.close()
 
     @property
@@ -96,10 +104,17 @@ class Runtime:
         return self._log
 
     @property
+    def sandbox(self) -> Sandbox | None:
+        """What confines commands."""
+        return self.executor.runner.sandbox
+
+    @property
     def parts(self) -> Parts:
         return self._parts
 
     async def create(self, new: NewSession) -> str:
+        if not new.sandbox and new.mode == "sandbox":
+            raise UserError("Mode `sandbox` cannot do without the sandbox.", next=["leave out --sandbox off"])
         if not new.workspace.is_dir():
             raise UserError(f"There is no folder {new.workspace}.", kind="no_workspace", next=["Create it first."])
         id = new_id()
@@ -108,6 +123,7 @@ class Runtime:
             model=new.model,
             mode=new.mode,
             title=new.title,
+            sandbox=new.sandbox,
             prompt=prompt.CONTRACT,
             sylph=self._parts.version,
         )

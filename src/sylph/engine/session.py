@@ -75,6 +75,8 @@ class Session:
                 await self._note(facts.SessionRenamed(title=title))
             case commands.SetMode():
                 await self._set_mode(command)
+            case commands.SetSandbox(on=on):
+                await self._switch(on=on, actor=command.actor)
             case commands.SetModel(model=model):
                 await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
             case commands.Delete():
@@ -82,6 +84,13 @@ class Session:
             case commands.Restore():
                 await self._note(facts.SessionRestored())
         return ""
+
+    async def _switch(self, *, on: bool, actor: str) -> None:
+        if not on and actor != "user":
+            raise UserError("Only a person can switch the sandbox off.", kind="not_permitted")
+        if not on and self.floor.summary.mode == "sandbox":
+            raise UserError("Mode `sandbox` cannot do without the sandbox.", next=["choose another mode first"])
+        await self._note(facts.SessionSandbox(on=on))
 
     async def _receive(self, command: commands.Send) -> str:
         if not command.text.strip():

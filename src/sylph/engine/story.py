@@ -34,6 +34,7 @@ class Ended(msgspec.Struct):
     seconds: float = 0.0
     left: bool = False
     failed: int = 0
+    unboxed: bool = False
 
 
 class _Input(msgspec.Struct):

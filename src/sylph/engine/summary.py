@@ -32,6 +32,7 @@ class Summary(msgspec.Struct):
     workspace: str = ""
     model: str = ""
     mode: Mode = "ask"
+    sandbox: bool = True
     dry_run: bool = False
     state: State = "idle"
     created: int = 0
@@ -88,6 +89,8 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.deleted = False
         case facts.SessionMode(mode=mode):
             state.mode = mode
+        case facts.SessionSandbox(on=on):
+            state.sandbox = on
         case facts.SessionModel(model=model):
             state.model = model
         case facts.InputReceived() as body:
@@ -152,7 +155,7 @@ def approval_key(call: str) -> str:
 def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
     state.id = state.root = event.session
     state.created, state.workspace, state.model = event.ts, body.workspace, body.model
-    state.mode, state.title = body.mode, body.title
+    state.mode, state.title, state.sandbox = body.mode, body.title, body.sandbox
 
 
 def _receive(state: Summary, body: facts.InputReceived) -> None:

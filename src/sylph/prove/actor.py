@@ -17,6 +17,7 @@ from sylph.engine.log import Log
 from sylph.engine.replay import Recording, from_log, replay
 from sylph.engine.runs import PROGRAM
 from sylph.engine.runtime import NewSession, Parts, Runtime
+from sylph.engine.sandbox import Terms
 from sylph.engine.trip import untripped
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
@@ -157,6 +158,7 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Run
         ),
         limits=Limits(rounds=40),
         trip=fuse,
+        sandbox=Terms(home=place.root / "home", path=setting.path),
         runner=rigged.__file__ if setting.kind in RIGGED or not setting.kind else PROGRAM,
     )
     return Runtime(Log.open(place.store, trip=fuse), parts)

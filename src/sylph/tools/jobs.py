@@ -7,12 +7,19 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
-from sylph.core.run import Input, Job, Order
+from sylph.core.run import Input, Job, Order, Why
 from sylph.core.text import first_line
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools.shell import QUIET, check, clean
 from sylph.tools.workspace import folder, shown
 
+ENDED: dict[Why, str] = {
+    "time": ", out of time",
+    "memory": ", out of memory",
+    "cpu": ", out of processor time",
+    "processes": ", too many processes",
+    "stopped": ", stopped",
+}
 LONGEST = 24 * 3600.0
 PATIENCE = 60.0
 PIECE = 40_000
@@ -31,6 +38,7 @@ class JobArgs(Args, frozen=True, kw_only=True):
     env: Annotated[dict[str, str], Meta(description="For start: more environment variables.")] = {}
     interactive: Annotated[bool, Meta(description="For start: keep its stdin open for input.")] = False
     text: Annotated[str, Meta(max_length=TEXT, description="For input: what to send; a line needs its newline.")] = ""
+    outside: Annotated[bool, Meta(description="For start: run outside of the sandbox; the user is asked.")] = False
     close: Annotated[bool, Meta(description="For input: then close its stdin.")] = False
 
 
@@ -53,6 +61,7 @@ def jobs(environ: Mapping[str, str]) -> Tool:
             memory=context.memory,
             job=True,
             interactive=args.interactive,
+            outside=args.outside,
         )
         job = await context.jobs.start(context.call, order)
         return Result(text=f"Started job {job.id}.\n{told(job)}", ok=job.state == "running" or job.exit == 0)
@@ -95,7 +104,7 @@ def judge(args: JobArgs, _: Context) -> Judged:
     if args.action in ("list", "output", "wait"):
         return Judged("read", "safe", "only looks at jobs")
     commands = (args.command,) if args.action == "start" else ()
-    return Judged("write", "caution", SAID[args.action], commands=commands)
+    return Judged("write", "caution", SAID[args.action], commands=commands, outside=args.outside and bool(commands))
 
 
 async def preview(args: JobArgs, context: Context) -> str:
@@ -105,7 +114,8 @@ async def preview(args: JobArgs, context: Context) -> str:
     if args.action == "input":
         return f"would send to {told(_find(args, context))}:\n{args.text}{END if args.close else ''}"
     place = shown(context.workspace, folder(context.workspace, args.cwd))
-    return f"would start in the background in {place}:\n{args.command}"
+    how = ", outside of the sandbox" if args.outside else ""
+    return f"would start in the background in {place}{how}:\n{args.command}"
 
 
 async def recover(args: JobArgs, context: Context) -> Result | None:
@@ -120,7 +130,7 @@ def told(job: Job) -> str:
     """One line about a job."""
     fate = {"running": "running", "lost": "lost: its runner died, how it ended is not known"}.get(job.state)
     if fate is None:
-        ended = {"time": ", out of time", "memory": ", out of memory", "stopped": ", stopped"}.get(job.why, "")
+        ended = ENDED.get(job.why, "")
         fate = f"could not start{ended}" if job.exit is None else f"exit {job.exit}{ended}"
     hears = ", reads input" if job.hears else ""
     return f"{job.id}  {fate}{hears}  {job.seconds:.1f} s  {job.bytes:,} bytes  {first_line(job.command)}"

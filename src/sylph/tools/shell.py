@@ -11,8 +11,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from sylph.core.errors import ToolError, Trouble, Unknown
-from sylph.core.run import Lost, Order, Ran
-from sylph.core.tool import Args, Context, Result, Tool
+from sylph.core.run import Lost, Order, Ran, Why
+from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools.workspace import folder, printable, reported
 
 DEFAULT = 120.0
@@ -21,6 +21,12 @@ LONGEST = 3600.0
 LIVE = 1_000_000
 
 RESERVED = "SYLPH_"
+ENDED: dict[Why, str] = {
+    "memory": "[ended: it used too much memory]\n",
+    "cpu": "[ended: it used too much processor time]\n",
+    "processes": "[ended: it had too many processes]\n",
+    "stopped": "[stopped]\n",
+}
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 # Nobody is at the terminal: no colours, no pager, no editor, no prompt, and nothing lost in a buffer at a time-out.
 QUIET = {
@@ -39,6 +45,7 @@ class Shell(Args, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(gt=0, le=LONGEST, description="Time limit.")] = DEFAULT
     cwd: Annotated[str, Meta(description="Folder to run in.")] = "."
     env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
+    outside: Annotated[bool, Meta(description="Run outside of the sandbox; the user is asked.")] = False
 
 
 def shell(environ: Mapping[str, str]) -> Tool:
@@ -63,13 +70,15 @@ def shell(environ: Mapping[str, str]) -> Tool:
         risk="caution",
         recourse="by_probe",
         preview=preview,
+        judge=judge,
         recover=recover,
         seconds=LONGEST,
     )
 
 
 async def preview(args: Shell, context: Context) -> str:
-    return f"would run in {printable(str(folder(context.workspace, args.cwd)))}:\n{args.command}"
+    how = ", outside of the sandbox" if args.outside else ""
+    return f"would run in {printable(str(folder(context.workspace, args.cwd)))}{how}:\n{args.command}"
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
@@ -86,7 +95,12 @@ def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, 
         env={**basis, **args.env},
         seconds=_limit(args, context),
         memory=context.memory,
+        outside=args.outside,
     )
+
+
+def judge(args: Shell, _: Context) -> Judged:
+    return Judged("write", "caution", outside=args.outside)
 
 
 def check(command: str, env: Mapping[str, str]) -> None:
@@ -132,7 +146,8 @@ def _told(ran: Ran | Lost, args: Shell, context: Context) -> Result:
     if ran.why == "time":
         return _late(body, ran, _limit(args, context), most=context.seconds)
     note = "[what it left running was ended]\n" if ran.left else ""
-    note += {"memory": "[ended: it used too much memory]\n", "stopped": "[stopped]\n"}.get(ran.why, "")
+    note += ENDED.get(ran.why, "")
+    note += f"[{ran.note}]\n" if ran.note else ""
     return Result(text=f"{body}{note}[{_fate(ran)}]", ok=ran.exit == 0, exit=_exit(ran))
 
 

@@ -14,6 +14,7 @@ from sylph import __version__
 from sylph.app import NO_MODEL, App, store_of
 from sylph.config import Config
 from sylph.core.text import count
+from sylph.interfaces.cli.confinement import layer_of
 from sylph.interfaces.cli.reach import Reached, reach
 from sylph.interfaces.render import size
 from sylph.tools.ripgrep import located
@@ -89,8 +90,8 @@ def config(found: Config) -> Finding:
 
 
 async def program(app: App) -> list[Finding]:
-    """What only the built program can tell: the store and the model services."""
-    return [*await store(app), *services(await reach(app, seconds=SECONDS))]
+    """What only the built program can tell: the store, the sandbox and the model services."""
+    return [*await store(app), sandbox(app), *services(await reach(app, seconds=SECONDS))]
 
 
 async def store(app: App) -> list[Finding]:
@@ -106,6 +107,19 @@ async def store(app: App) -> list[Finding]:
     if interrupted:
         found.append(Finding("turns", "warn", f"{count(len(interrupted), 'turn')} interrupted", tuple(interrupted)))
     return found
+
+
+def sandbox(app: App) -> Finding:
+    layer, told = layer_of(app), app.config.settings.sandbox
+    if layer is None or layer.name == "none":
+        return Finding("sandbox", "warn", layer.said if layer else "none", layer.next if layer else ())
+    if not told.enabled:
+        said = f"off by sandbox.enabled; {layer.said} would do it"
+        return Finding("sandbox", "warn", said, ("sylph config unset sandbox.enabled",))
+    if layer.name == "landlock":
+        return Finding("sandbox", "warn", layer.said, layer.next)
+    hosts = f" ({', '.join(told.hosts) or 'none'})" if told.network == "hosts" else ""
+    return Finding("sandbox", "ok", f"{layer.said} at {layer.program}, network {told.network}{hosts}")
 
 
 def services(reached: list[Reached]) -> list[Finding]:

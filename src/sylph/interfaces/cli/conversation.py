@@ -16,6 +16,7 @@ from sylph.core.facts import Answered, Asked, InputCancelled, StateChanged, Turn
 from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.cli import asking
+from sylph.interfaces.cli.confinement import OFF, switched_off
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.messages import Messages
 from sylph.interfaces.cli.options import Options
@@ -186,13 +187,21 @@ class Chat:
         return self.now.mode if self.now.id else self.options.mode or self.app.config.settings.mode
 
     @property
+    def unconfined(self) -> str:
+        """That the sandbox is off, if it is."""
+        if self.now.id:
+            return switched_off(self.now)
+        return "" if self.app.sandboxed(wanted=self.options.sandboxed) or self.mode == "sandbox" else OFF
+
+    @property
     def prompt(self) -> str:
-        """What stands before the line to write on. Nobody should forget that a dry run is one."""
-        return "dry run> " if self.options.dry_run else "> "
+        """What stands before the line to write on. Nobody should forget a dry run, nor that the sandbox is off."""
+        return " · ".join(filter(None, [self.unconfined, "dry run" if self.options.dry_run else ""])) + "> "
 
     @property
     def place(self) -> str:
         """Where we are, in a few words."""
         now = self.now
         share = f"{now.context_tokens * 100 // now.window} %" if now.window and now.context_tokens else ""
-        return " · ".join(filter(None, [flat(self.model, 40), self.mode, share, money(now.cost or None)]))
+        told = [flat(self.model, 40), self.mode, self.unconfined, share, money(now.cost or None)]
+        return " · ".join(filter(None, told))

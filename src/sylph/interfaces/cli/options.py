@@ -26,6 +26,12 @@ class Options:
     dry_run: bool = False
     cwd: Path | None = None
     session: str = ""
+    sandbox: str | None = None
+
+    @property
+    def sandboxed(self) -> bool | None:
+        """Whether commands are to be confined; None where nothing was said."""
+        return self.sandbox == "on" if self.sandbox else None
 
 
 _WORK: dict[str, Callable[[Any], Any]] = {
@@ -35,6 +41,9 @@ _WORK: dict[str, Callable[[Any], Any]] = {
     "as_json": click.option("--json", "as_json", is_flag=True, help="One event per line on stdout."),
     "dry_run": click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing."),
     "cwd": click.option("-C", "--cwd", type=_FOLDER, help="The folder to work in."),
+    "sandbox": click.option(
+        "--sandbox", type=click.Choice(("on", "off")), help="Confine commands (the default), or do not."
+    ),
     "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
 }
 

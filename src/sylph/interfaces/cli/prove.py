@@ -5,6 +5,7 @@ import click
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.prove_crash import crash
 from sylph.interfaces.cli.prove_replay import replay
+from sylph.interfaces.cli.prove_sandbox import sandbox
 
 
 @click.group(cls=Group)
@@ -14,3 +15,4 @@ def command() -> None:
 
 command.add_command(crash)
 command.add_command(replay)
+command.add_command(sandbox)

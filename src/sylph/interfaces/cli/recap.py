@@ -5,6 +5,7 @@ from pathlib import Path
 from sylph.app import App
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.cli.confinement import warning
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.pending import reminder
 from sylph.interfaces.render import Line, flat, line
@@ -18,8 +19,10 @@ async def greeting(chat: Chat, folder: Path, summary: Summary | None) -> list[Li
     """Where we are: model, mode, folder; what waits to be finished here; of a session, what was said last."""
     model, mode = (summary.model, summary.mode) if summary else (chat.model, chat.mode)
     place = line(f"{flat(model, 60)} · mode {mode} · {folder} · /help", "dim")
+    said = warning(chat.app, off=bool(chat.unconfined))
     waiting = await reminder(chat.app.runtime, folder, but=summary.id if summary else "")
-    return [place, *waiting, *(await recap(chat.app, summary) if summary else [])]
+    warned = [line(said, "warn")] if said else []
+    return [place, *warned, *waiting, *(await recap(chat.app, summary) if summary else [])]
 
 
 async def recap(app: App, summary: Summary) -> list[Line]:

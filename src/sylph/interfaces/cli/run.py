@@ -51,9 +51,11 @@ async def session_for(app: App, options: Options) -> Summary:
         workspace=(options.cwd or Path()).resolve(),
         model=await app.choose(options.model),
         mode=options.mode or app.config.settings.mode,
+        sandbox=app.sandboxed(wanted=options.sandboxed),
     )
     # What a session is at its first fact is known without reading it.
-    return Summary(id=await app.runtime.create(new), workspace=str(new.workspace), model=new.model, mode=new.mode)
+    id = await app.runtime.create(new)
+    return Summary(id=id, workspace=str(new.workspace), model=new.model, mode=new.mode, sandbox=new.sandbox)
 
 
 async def named(app: App, options: Options) -> Summary:
@@ -68,5 +70,5 @@ async def named(app: App, options: Options) -> Summary:
 
 async def adapted(app: App, summary: Summary, options: Options) -> Summary:
     """The session as the options want it, seen from before they changed it: so the change is shown."""
-    changed = await app.adapt(summary, model=options.model, mode=options.mode)
+    changed = await app.adapt(summary, model=options.model, mode=options.mode, sandbox=options.sandboxed)
     return replace(changed, seq=summary.seq)

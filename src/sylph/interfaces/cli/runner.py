@@ -13,6 +13,7 @@ from sylph.core.facts import Asked, TurnEnded
 from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import asking, codes
+from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.follow import Course, Questions, beside, follow
 from sylph.interfaces.cli.interrupts import interrupts
 from sylph.interfaces.cli.keyboard import Keyboard
@@ -42,6 +43,7 @@ class Runner:
         stop = asyncio.Event()
         course = Course(summary)
         self._view.begin(summary)
+        self._warn(summary)
         try:
             with interrupts(lambda number: self._caught(number, stop)):
                 await self._runtime.send(summary.id, command)
@@ -53,6 +55,10 @@ class Runner:
             return 128 + self._signal
         refused = codes.REFUSED.number if course.refused or course.unanswered else 0
         return next((code for ended in course.ended if (code := codes.of_turn(ended))), refused)
+
+    def _warn(self, summary: Summary) -> None:
+        if said := switched_off(summary):
+            self.note(line(f"{said}: commands run with all your rights", "warn"))
 
     async def _follow(self, course: Course) -> None:
         questions = Questions(self._runtime, course.now.id, self._ask)
@@ -101,7 +107,8 @@ class Runner:
             self._screen.note([line(said, "warn")])
         sums = self._view.sums if isinstance(self._view, ScreenView) else ""
         mode = f"mode {course.now.mode}" if course.now.mode != self._usual else ""
-        self._screen.note([line(" · ".join(filter(None, [course.now.id, sums, mode])), "dim")])
+        told = [course.now.id, sums, mode, switched_off(course.now)]
+        self._screen.note([line(" · ".join(filter(None, told)), "dim")])
 
 
 def unheard(course: Course) -> list[str]:

@@ -17,6 +17,7 @@ from sylph.core.text import count
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import resume, search
+from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
@@ -219,7 +220,20 @@ def import_(door: Door, file: Any, *, new_id: bool) -> int:
 
 TREE = frozenset({"id", "title", "parent", "forked_at", "turns", "updated"})
 SHOWN = (
-    *("id", "title", "workspace", "model", "mode", "state", "created", "updated", "seq", "turns", "open_turn"),
+    *(
+        "id",
+        "title",
+        "workspace",
+        "model",
+        "mode",
+        "sandbox",
+        "state",
+        "created",
+        "updated",
+        "seq",
+        "turns",
+        "open_turn",
+    ),
     *("asked", "queue", "usage", "cost", "context_tokens", "window", "parent", "forked_at", "deleted", "plan", "pid"),
 )
 
@@ -247,7 +261,8 @@ def heading(summary: Summary) -> list[str]:
     sums = spent(summary.usage, summary.cost) or "no tokens"
     return [
         f"{summary.id}  {flat(summary.title)}",
-        f"{summary.workspace}  {summary.model}  mode {summary.mode}  {summary.state}",
+        f"{summary.workspace}  {summary.model}  mode {summary.mode}  {summary.state}"
+        + (f"  {off}" if (off := switched_off(summary)) else ""),
         f"{count(summary.turns, 'turn')}, {count(summary.seq, 'event')}, {sums}",
     ]
 

@@ -13,6 +13,7 @@ from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import picker
+from sylph.interfaces.cli.confinement import layer_of, switched_off
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.door import write_new
 from sylph.interfaces.cli.recap import recap
@@ -105,6 +106,7 @@ async def status(chat: Chat, _: str) -> None:
         ["  session", f"{summary.id}  {flat(summary.title)}"],
         ["  model", summary.model],
         ["  mode", summary.mode],
+        ["  sandbox", switched_off(summary) or (layer.name if (layer := layer_of(chat.app)) else "none")],
         ["  state", summary.state],
         ["  folder", summary.workspace],
         ["  context", f"{summary.context_tokens:,} of {summary.window or '?'} tokens"],

@@ -11,6 +11,7 @@ from sylph.core.errors import NoModel
 from sylph.core.messages import Usage
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.cli.confinement import OFF, layer_of, switched_off
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.pending import is_interrupted, task_of
@@ -52,6 +53,7 @@ async def look(app: App) -> dict[str, Any]:
     return {
         "model": await _model(app),
         "mode": app.config.settings.mode,
+        "sandbox": _sandbox(app),
         "providers": [_service(one) for one in reached],
         "data": str(app.config.data),
         "bytes": sum(path.stat().st_size for path in store.parent.glob(f"{store.name}*")),
@@ -69,6 +71,16 @@ async def look(app: App) -> dict[str, Any]:
     }
 
 
+def _sandbox(app: App) -> dict[str, Any]:
+    layer, told = layer_of(app), app.config.settings.sandbox
+    known = {"layer": layer.name, "said": layer.said} if layer else {"layer": "none", "said": ""}
+    return {"enabled": told.enabled, **known, "network": told.network}
+
+
+def _sandbox_text(told: dict[str, Any]) -> str:
+    return f"{told['said']}, network {told['network']}" if told["enabled"] else f"{OFF} (sandbox.enabled)"
+
+
 async def _model(app: App) -> str:
     try:
         return await app.choose()
@@ -84,7 +96,7 @@ def _service(one: Reached) -> dict[str, Any]:
 async def _turn(app: App, one: Summary) -> dict[str, Any]:
     task = await task_of(app.runtime, one)
     known = {"session": one.id, "turn": one.open_turn, "title": one.title, "state": one.state, "pid": one.pid}
-    return {**known, "task": task}
+    return {**known, "task": task, "unconfined": switched_off(one)}
 
 
 def _total(found: list[Summary]) -> int | None:
@@ -97,11 +109,15 @@ def shown(facts: dict[str, Any]) -> list[str]:
     rows = [
         ["model", facts["model"] or "none found (sylph doctor)"],
         ["mode", facts["mode"]],
+        ["sandbox", _sandbox_text(facts["sandbox"])],
         *(["provider", _provider_text(one)] for one in facts["providers"]),
         ["data", f"{facts['data']}  {size(facts['bytes'])}"],
         ["sessions", f"{facts['sessions']:,} with {count(facts['turns'], 'turn')}"],
         ["used", spent(facts["usage"], facts["cost"]) or "nothing yet"],
-        *(["running", f"{one['session']}  {flat(one['task'], 40)}  {one['state']}"] for one in facts["running"]),
+        *(
+            ["running", f"{one['session']}  {flat(one['task'], 40)}  {one['state']}  {one['unconfined']}".rstrip()]
+            for one in facts["running"]
+        ),
         *(["interrupted", f"sylph resume {one['session']}  {flat(one['task'], 40)}"] for one in facts["interrupted"]),
         *(["question", f"{one['session']}  {flat(one['question'])}"] for one in facts["questions"]),
     ]

@@ -1,0 +1,82 @@
+"""Where things lie on this machine: what a command must not see, and what it cannot do without."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sylph.engine.sandbox.terms import Terms
+
+# Folders of everybody: sockets of agents and services, other sessions' temporary files.
+SHARED = ("/tmp", "/var/tmp", "/run")
+# What programs under the home folder need to run, and who commits are by.
+TOOLS = (
+    ".asdf", ".bun", ".cargo", ".config/git", ".deno", ".ghcup", ".gitconfig", ".local/bin", ".local/lib",
+    ".local/pipx", ".local/share/mise", ".local/share/pipx", ".local/share/pnpm", ".local/share/uv", ".nvm", ".pyenv",
+    ".rbenv", ".rustup", ".sdkman", ".volta", "go/bin",
+)  # fmt: skip
+SECRETS = (
+    ".aws", ".azure", ".bash_history", ".boto", ".cargo/credentials", ".cargo/credentials.toml", ".config/chromium",
+    ".config/containers/auth.json", ".config/gcloud", ".config/gh", ".config/git/credentials", ".config/google-chrome",
+    ".config/op", ".config/rclone", ".docker", ".gem/credentials", ".git-credentials", ".gnupg",
+    ".gradle/gradle.properties", ".kube", ".local/share/keyrings", ".m2/settings.xml", ".mozilla", ".my.cnf",
+    ".mysql_history", ".netrc", ".npmrc", ".password-store", ".pgpass", ".psql_history", ".pypirc", ".python_history",
+    ".s3cfg", ".ssh", ".terraform.d/credentials.tfrc.json", ".vault-token", ".zsh_history",
+)  # fmt: skip
+# Only root can read these, and a sandboxed root still is one to the files.
+ROOTS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh")
+RESOLVER = "/run/systemd/resolve"
+BINARIES = ("bin", "sbin", "shims")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is the same for every command of a Sylph: found out once."""
+
+    home: str
+    """The home folder; empty where there is none that could be hidden."""
+    hidden: tuple[str, ...]
+    shown: tuple[str, ...]
+    """Inside of what is hidden, and to be seen all the same."""
+    secret: tuple[str, ...]
+    """To be masked wherever it would be seen."""
+
+
+def survey(terms: Terms) -> Places:
+    home = os.path.realpath(terms.home)
+    hideable = os.path.isdir(home) and home != "/"
+    hidden = tuple(path for path in (*SHARED, *((home,) if hideable else ())) if os.path.isdir(path))
+    shown = [path for path in dict.fromkeys(_shown(terms, home)) if within(path, hidden) and os.path.exists(path)]
+    secret = [
+        *(str(path) for path in terms.guarded),
+        *(f"{home}/{name}" for name in SECRETS),
+        *(ROOTS if os.geteuid() == 0 else ()),
+    ]
+    there = tuple(os.path.realpath(path) for path in secret if os.path.exists(path))
+    # Nothing that is shown may be, or lie in, what is secret; what lies in another shown one is shown with it.
+    tops = [
+        path for path in shown if not within(path, there) and not within(path, [one for one in shown if one != path])
+    ]
+    return Places(home if hideable else "", hidden, tuple(tops), there)
+
+
+def _shown(terms: Terms, home: str) -> Iterator[str]:
+    yield from (str(path) for path in terms.read)
+    yield from (f"{home}/{name}" for name in TOOLS)
+    yield from (sys.prefix, sys.base_prefix)
+    for folder in terms.path.split(os.pathsep):
+        if Path(folder).is_absolute():
+            yield _root(Path(folder))
+
+
+def _root(folder: Path) -> str:
+    """The folder a program's files lie in: of `x/bin` it is `x`, where that is made for one program."""
+    above = folder.parent
+    own = folder.name in BINARIES and ((above / "pyvenv.cfg").exists() or (above / "lib").is_dir())
+    return str(above if own else folder)
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of `folders`, or in one of them."""
+    return any(path == folder or path.startswith(f"{folder}/") or folder == "/" for folder in folders)

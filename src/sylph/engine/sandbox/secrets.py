@@ -1,0 +1,92 @@
+"""Files in a workspace that no command is to read, and sockets on the machine that no command is to talk to."""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+# These are made to be read: they show which variables there are.
+EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults", ".schema")
+# Full of other people's files, or of the program's own.
+PASSED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache", "vendor"})
+# So many entries are looked at, the nearest first.
+ENTRIES = 5_000
+FRESH = 3.0
+
+
+class Watch:
+    """Looks again after a moment, not before every command."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._plain = frozenset(each for each in patterns if not _is_glob(each))
+        self._globs = tuple(each for each in patterns if _is_glob(each))
+        self._seen: dict[str, tuple[float, list[str]]] = {}
+
+    def files(self, workspace: str) -> list[str]:
+        """The secrets in a workspace, as far as it was looked through."""
+        found = self._fresh(workspace)
+        if found is None:
+            found = self._keep(workspace, list(self._scan(workspace)))
+        return [path for path in found if os.path.exists(path)]
+
+    def sockets(self) -> list[str]:
+        """Every unix socket with a path that this user could talk to."""
+        found = self._fresh("")
+        if found is None:
+            found = self._keep("", [path for path in dict.fromkeys(_bound()) if _is_open(path)])
+        return [path for path in found if os.path.exists(path)]
+
+    def _fresh(self, what: str) -> list[str] | None:
+        at, found = self._seen.get(what, (0.0, []))
+        return found if at and time.monotonic() - at < FRESH else None
+
+    def _keep(self, what: str, found: list[str]) -> list[str]:
+        self._seen[what] = (time.monotonic(), found)
+        return found
+
+    def _scan(self, workspace: str) -> Iterator[str]:
+        waiting, left = deque([workspace]), ENTRIES
+        while waiting and left > 0:
+            try:
+                with os.scandir(waiting.popleft()) as entries:
+                    for entry in entries:
+                        left -= 1
+                        if entry.is_dir(follow_symlinks=False):
+                            if entry.name not in PASSED:
+                                waiting.append(entry.path)
+                        elif self._matches(entry.name):
+                            # Behind a link lies the file that has to be hidden, if it is one of the workspace.
+                            real = os.path.realpath(entry.path)
+                            if real.startswith(f"{workspace}/") and os.path.isfile(real):
+                                yield real
+            except OSError:
+                continue
+
+    def _matches(self, name: str) -> bool:
+        named = name in self._plain or any(fnmatchcase(name, glob) for glob in self._globs)
+        return named and not name.endswith(EXAMPLES)
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(letter in pattern for letter in "*?[")
+
+
+def _bound() -> Iterator[str]:
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                path = f"/{line.rstrip(chr(10)).partition(' /')[2]}"
+                # What was bound by a way that only its process can go has no path here.
+                if len(path) > 1 and os.path.realpath(path) == path:
+                    yield path
+    except OSError:
+        return
+
+
+def _is_open(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK)
+    except OSError:
+        return False

@@ -1,0 +1,69 @@
+"""What the user set up for all commands, and what one call may do."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from sylph.core.facts import Effect
+
+Network = Literal["judged", "off", "on", "hosts"]
+Reach = Literal["none", "all", "hosts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How much a command may use; 0 for as much as there is."""
+
+    cpu: float = 0.0
+    processes: int = 0
+    files: int = 0
+    file_size: int = 0
+    """Bytes."""
+    output: int = 10_000_000
+    """Bytes of its output that are kept, half from the beginning and half from the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The sandbox as it is set up. Nothing of it comes from a workspace, a tool or a command."""
+
+    home: Path
+    path: str = ""
+    """Where commands are looked for."""
+    guarded: tuple[Path, ...] = ()
+    """Sylph's own folders and files: never to be seen."""
+    network: Network = "judged"
+    hosts: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    read: tuple[Path, ...] = ()
+    caps: Caps = field(default_factory=Caps)
+    layer: str = ""
+    """Only this layer, for a proof; empty for the best one there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grip:
+    """What one call was judged, and allowed, to do."""
+
+    workspace: Path
+    private: Path
+    effect: Effect
+    outside: bool = False
+    """A person said yes to this one command leaving the sandbox."""
+    off: bool = False
+    """The user has switched the sandbox off for this session."""
+    strict: bool = False
+    """The mode of the session lets no command run unconfined."""
+
+    @property
+    def writes(self) -> bool:
+        return self.effect != "read"
+
+
+def reach(network: Network, effect: Effect) -> Reach:
+    """How far a command gets. What only looks has no business on the network, whatever is set."""
+    if effect == "read" or network == "off":
+        return "none"
+    if network == "hosts":
+        return "hosts"
+    return "all" if network == "on" or effect == "external" else "none"
