@@ -1,5 +1,6 @@
 """Rules, approvals and explanations, through the installed program."""
 
+import pytest
 from tests.flows.program import Model, Sylph
 from tests.model_server import call, calls, say
 
@@ -14,6 +15,74 @@ async def test_tools_are_listed_with_what_would_be_decided(sylph: Sylph) -> None
     assert (rows["write"], rows["read"]) == ("ask", "allow")
     assert "the files" in (await sylph.run("tools", "write")).out
     assert (await sylph.run("tools", "writ")).err.count("write") == 1
+
+
+async def test_a_decision_is_explained_step_by_step(sylph: Sylph) -> None:
+    await sylph.run("policy", "add", "deny", "--tool", "write", "--path", "secrets/**", "--why", "not yours")
+    found = (await sylph.run("policy", "explain", "--json", "--mode", "trust", "write", "path=secrets/a")).json
+    assert (found["decision"], found["by"], found["effect"]) == ("deny", "rule", "write")
+    assert [step["by"] for step in found["path"]] == ["mode", "rule"]
+    told = await sylph.run("policy", "explain", "--mode", "trust", "write secrets/a")
+    assert "→ deny: your rule `deny write: path secrets/**` (not yours)" in told.out
+    assert "There is no tool" in (await sylph.run("policy", "explain", "wirte x")).err
+
+
+async def test_rules_hold_in_a_turn_and_can_be_taken_back(sylph: Sylph, model: Model) -> None:
+    added = await sylph.run("policy", "add", "allow", "--tool", "write", "--path", "out/**")
+    assert added.code == 0, added.err
+    server = await model(
+        [
+            call("write", path="out/a.txt", content="a"),
+            call("write", path="b.txt", content="b"),
+            say("One of two."),
+        ]
+    )
+    done = await sylph.run("--mode", "ask", "write both")
+    assert done.out == "One of two.\n"
+    assert (sylph.workspace / "out/a.txt").read_text() == "a"
+    assert not (sylph.workspace / "b.txt").exists()
+    assert "nobody was there" in str(server.requests[2].json["messages"][-1])
+    assert "Forgotten: allow write: path out/**." in (await sylph.run("policy", "remove", "1")).out
+    assert (await sylph.run("policy", "--json")).json["rules"] == []
+
+
+async def test_a_project_can_only_make_it_stricter(sylph: Sylph, model: Model) -> None:
+    rules = sylph.workspace / ".sylph" / "rules.toml"
+    rules.parent.mkdir()
+    rules.write_text(
+        '[[rules]]\ndecision = "allow"\ntool = "write"\n[[rules]]\ndecision = "deny"\npath = "gen/**"\nwhy = "made"\n'
+    )
+    await model([call("write", path="gen/a", content="a"), call("write", path="b", content="b"), say("No.")])
+    done = await sylph.run("--mode", "ask", "--json", "try")
+    decided = [event["data"] for event in done.events if event.get("type") == "tool.decided"]
+    assert [(one["decision"], one["by"]) for one in decided] == [("deny", "project"), ("deny", "nobody")]
+    assert "not heeded" in (await sylph.run("policy")).out
+    rules.write_text("rules = 5")
+    found = (await sylph.run("policy", "explain", "--json", "--mode", "trust", "write b")).json
+    assert (found["decision"], found["by"]) == ("ask", "project")
+    assert "cannot be read" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("path", "decision"),
+    [(".env", "ask"), ("~/.ssh/config", "ask"), (".git/hooks/pre-commit", "deny"), (".sylph/rules.toml", "deny")],
+)
+async def test_protected_places_are_protected_in_trust_too(sylph: Sylph, path: str, decision: str) -> None:
+    where = path.replace("~", str(sylph.home))
+    found = (await sylph.run("policy", "explain", "--json", "--mode", "trust", f"write path={where}")).json
+    assert (found["decision"], found["by"]) == (decision, "guard")
+
+
+async def test_yes_from_now_on_is_shown_kept_and_not_asked_again(sylph: Sylph, model: Model) -> None:
+    await model([call("write", path="a.txt", content="a"), say("Done.")])
+    terminal = await sylph.open("write it")
+    await terminal.see("[r] from now on: allow write: path")
+    terminal.type("r")
+    await terminal.see("Done.")
+    assert await terminal.end() == 0
+    await model([call("write", path="a.txt", content="b"), say("Again.")])
+    assert (await sylph.run("--mode", "ask", "write it again")).out == "Again.\n"
+    assert (sylph.workspace / "a.txt").read_text() == "b"
 
 
 async def test_a_person_changes_the_command_before_it_runs(sylph: Sylph, model: Model) -> None:

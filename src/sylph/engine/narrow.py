@@ -18,7 +18,22 @@ WILD = frozenset(
     (
         *("ash", "awk", "bash", "busybox", "csh", "dash", "deno", "doas", "env", "eval", "exec", "expect", "fish"),
         *("find", "gawk", "ksh", "lua", "mawk", "nice", "node", "nohup", "npx", "parallel", "perl", "php", "python"),
-        *("rlwrap", "ruby", "sed", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "uvx", "watch"),
+        *(
+            "python3",
+            "rlwrap",
+            "ruby",
+            "sed",
+            "setsid",
+            "sh",
+            "ssh",
+            "stdbuf",
+            "su",
+            "sudo",
+            "time",
+            "timeout",
+            "uvx",
+            "watch",
+        ),
         *("xargs", "zsh"),
     )
 )
@@ -44,7 +59,9 @@ def always(tool: str, judged: Judged, digest: str) -> tuple[Rule, ...]:
         return ()
     if judged.commands:
         rules = _commands(tool, judged, digest)
-        return () if any(rule.digest for rule in rules) else rules
+        # A bare interpreter would be anything at all, for ever.
+        bare = any(command in WILD for command in judged.commands)
+        return () if bare or any(rule.digest for rule in rules) else rules
     if judged.writes and all(map(_plain, judged.writes)):
         return tuple(Rule(decision="allow", tool=tool, path=path) for path in judged.writes)
     return _hosts(tool, judged)

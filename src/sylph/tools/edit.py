@@ -15,7 +15,7 @@ from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools import atomic, diff, document, outcome
 from sylph.tools.nearest import nearest
-from sylph.tools.workspace import changeable, changes, reported, shown
+from sylph.tools.workspace import changeable, changes, refusable, reported, shown
 
 PLACES = 10
 
@@ -76,7 +76,7 @@ def judge_edit(args: AnyEdit, context: Context) -> Judged:
     try:
         path = changeable(context.workspace, args.path)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.path)
     return changes(f"changes {shown(context.workspace, path)}", path)
 
 

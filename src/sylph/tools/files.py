@@ -12,7 +12,7 @@ from sylph.core.errors import ToolError
 from sylph.core.text import count
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools import atomic, diff, document, folder, outcome
-from sylph.tools.workspace import changeable, changes, inside, looks, printable, reported, shown
+from sylph.tools.workspace import changeable, changes, inside, looks, printable, refusable, reported, shown
 
 
 class Write(Args, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ def judge_write(args: Write, context: Context) -> Judged:
         with reported(args.path):
             was = atomic.state(path)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.path)
     name = shown(context.workspace, path)
     if was:
         return changes(f"overwrites {name}", path, risk="caution")

@@ -12,7 +12,7 @@ from msgspec import Meta
 from sylph.core.errors import ToolError, Unknown
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools import atomic, changeset, relocate
-from sylph.tools.workspace import STAY, changeable, changes, entry, inside, reported, shown
+from sylph.tools.workspace import STAY, changeable, changes, entry, inside, refusable, reported, shown
 
 TRASH = "trash:"
 Name = Annotated[str, Meta(min_length=1)]
@@ -112,7 +112,7 @@ def judge_move(args: Move, context: Context) -> Judged:
         source = () if args.path.startswith(TRASH) else (entry(context.workspace, args.path),)
         target = entry(context.workspace, args.to)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.path, args.to)
     return changes(f"moves {args.path} to {shown(context.workspace, target)}", *source, target)
 
 
@@ -170,7 +170,7 @@ def judge_copy(args: Copy, context: Context) -> Judged:
     try:
         source, target = inside(context.workspace, args.path), entry(context.workspace, args.to)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.to)
     return changes(f"copies {args.path} to {shown(context.workspace, target)}", target, reads=(source,))
 
 
@@ -221,7 +221,7 @@ def judge_delete(args: Delete, context: Context) -> Judged:
     try:
         path = entry(context.workspace, args.path)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.path)
     return changes(f"deletes {shown(context.workspace, path)}", path, risk="caution")
 
 
@@ -247,7 +247,7 @@ def judge_make(args: Make, context: Context) -> Judged:
     try:
         path = changeable(context.workspace, args.path)
     except ToolError as error:
-        return Judged("write", "dangerous", str(error))
+        return refusable(error, context.workspace, args.path)
     return changes(f"makes {shown(context.workspace, path)}/", path)
 
 

@@ -79,6 +79,12 @@ def changes(why: str, *writes: Path, reads: tuple[Path, ...] = (), risk: Risk = 
     return Judged("write", risk, why, reads=tuple(map(str, reads)), writes=tuple(map(str, writes)))
 
 
+def refusable(error: ToolError, root: Path, *names: str) -> Judged:
+    """The judgement of a call that will refuse these, so that whoever is asked about it hears why."""
+    writes = tuple(os.path.realpath(Path(root, name)) for name in names if name and "\0" not in name)
+    return Judged("write", "dangerous", str(error), writes=writes)
+
+
 def folder(root: Path, name: str) -> Path:
     """Like `inside`, for a folder that is there."""
     path = inside(root, name)
