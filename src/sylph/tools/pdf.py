@@ -1,6 +1,7 @@
 """The text of a PDF, page by page. It is taken out by a program of its own: a bad file can cost no more than that."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,14 @@ class Pages(msgspec.Struct):
 async def read(path: Path, name: str, context: Context, *, offset: int, limit: int) -> Result:
     """Pages from `offset` on: at most `limit`, and no more than fits an answer."""
     argv = (sys.executable, "-I", PROGRAM, str(path), str(offset), str(limit), str(BYTES))
+    found = await extract(argv, path, name, context)
+    if offset > found.total:
+        raise ToolError(f"{name} ends at page {found.total}.", kind="out_of_range", details={"pages": found.total})
+    return Result(text=_told(found, offset))
+
+
+async def extract(argv: Sequence[str], path: Path, name: str, context: Context) -> Pages:
+    """What the program of `argv` finds, run beside `path`. Raises ToolError where it finds nothing it can read."""
     ran = await reader.look(argv, path, context, seconds=SECONDS, memory=MEMORY)
     if isinstance(ran, Lost) or ran.why or ran.exit:
         raise ToolError(
@@ -37,9 +46,7 @@ async def read(path: Path, name: str, context: Context, *, offset: int, limit: i
     found = msgspec.json.decode(ran.head + ran.tail, type=Pages)
     if found.error:
         raise ToolError(f"{name}: {found.error}", kind="unreadable", next=["Try a shell command such as pdftotext."])
-    if offset > found.total:
-        raise ToolError(f"{name} ends at page {found.total}.", kind="out_of_range", details={"pages": found.total})
-    return Result(text=_told(found, offset))
+    return found
 
 
 def _told(found: Pages, offset: int) -> str:

@@ -97,7 +97,10 @@ async def test_what_happens_beside_the_page_is_told(desk: Desk, tool: Tool) -> N
 async def test_a_picture_is_kept_in_the_sessions_own_folder(desk: Desk, tool: Tool) -> None:
     async with site(index=page(FORM)) as place:
         await desk.use(tool, action="open", url=place.url)
-        told = (await desk.use(tool, action="screenshot")).text
+        result = await desk.use(tool, action="screenshot")
+        told = result.text
+    (image,) = result.images
+    assert image.media == "image/png"
     (picture,) = (desk.private / "screenshots").glob("*.png")
     assert str(picture) in told
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from playwright.async_api import Error, Locator, Page, TimeoutError
 
 from sylph.core.errors import ToolError
-from sylph.core.tool import Context, Result
+from sylph.core.tool import Context, Picture, Result
 from sylph.net.proxy import MARK
 from sylph.tools.web.chromium import Window
 from sylph.tools.web.origin import clean, marked, one_line
@@ -76,7 +76,8 @@ async def _screenshot(page: Page, window: Window, context: Context) -> Result:
     path.write_bytes(data)
     told = f"A picture of {one_line(page.url, 300)} ({len(data):,} bytes) is in {path}."
     notes = _notes(window)
-    return Result(text="\n".join([told, marked("beside", "\n".join(notes))] if notes else [told]))
+    text = "\n".join([told, marked("beside", "\n".join(notes))] if notes else [told])
+    return Result(text=text, images=(Picture(data=data, media="image/png", name=page.url[:200]),))
 
 
 async def _click(args: Browse, page: Page, window: Window) -> None:  # noqa: ARG001 - as all acts

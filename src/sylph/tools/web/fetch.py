@@ -10,7 +10,7 @@ from sylph.core.errors import ProviderError, ToolError
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.net.http import Client
 from sylph.net.visit import Bounds, tidy
-from sylph.tools.web.setup import Format
+from sylph.tools.web.setup import Format, Wish
 
 if TYPE_CHECKING:
     from sylph.tools.web.pages import Fetcher
@@ -39,8 +39,8 @@ def fetch(client: Client, bounds: Bounds) -> Tool:
         return Fetcher(client, bounds)
 
     async def run(args: Fetch, context: Context) -> Result:
-        text = await fetcher().read(checked(args.url), args.format, context, whole=args.whole, fresh=not args.offset)
-        return Result(text=fetcher().part(text, args.offset, args.limit))
+        wish = Wish(args.format, args.whole, args.offset, args.limit)
+        return await fetcher().answer(checked(args.url), wish, context)
 
     return Tool(
         name="fetch",

@@ -4,12 +4,12 @@ import time
 from collections import OrderedDict
 
 from sylph.core.errors import ProviderError
-from sylph.core.tool import Context
+from sylph.core.tool import Context, Result
 from sylph.net.http import Client
 from sylph.net.visit import Bounds, Page, visit
-from sylph.tools.web import trouble
+from sylph.tools.web import content, papers, trouble
 from sylph.tools.web.reading import Text, part, text_of
-from sylph.tools.web.setup import Format
+from sylph.tools.web.setup import Wish
 
 ACCEPT = "text/html,application/xhtml+xml,application/json;q=0.9,text/*;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
 KEPT = 8
@@ -24,17 +24,21 @@ class Fetcher:
         self._client, self._bounds = client, bounds
         self._kept: OrderedDict[Key, tuple[float, Text]] = OrderedDict()
 
-    part = staticmethod(part)
-
-    async def read(self, url: str, form: Format, context: Context, *, whole: bool, fresh: bool) -> Text:
-        """The text of a page; unless a `fresh` one is wanted, the one that was read a moment ago."""
-        key = (context.session, url, form, whole)
-        known = None if fresh else self._known(key)
-        if known is not None:
-            return known
-        text = await text_of(await self._page(url, context), form, whole=whole)
-        self._keep(key, text)
-        return text
+    async def answer(self, url: str, wish: Wish, context: Context) -> Result:
+        """What is there. A later part is one of the text that was read a moment ago."""
+        key = (context.session, url, wish.format, wish.whole)
+        text = self._known(key) if wish.offset else None
+        if text is None:
+            page = await self._page(url, context)
+            kind = content.kind_of(content.media(page.headers.get("content-type", ""), page.body))
+            if kind == "image" and wish.format != "json":
+                return papers.picture(page)
+            if kind == "pdf" and wish.format != "json":
+                text = await papers.document(page, context)
+            else:
+                text = await text_of(page, wish.format, whole=wish.whole)
+            self._keep(key, text)
+        return Result(text=part(text, wish.offset, wish.limit))
 
     async def _page(self, url: str, context: Context) -> Page:
         bounds = Bounds(bytes=self._bounds.bytes, seconds=min(self._bounds.seconds, context.seconds))

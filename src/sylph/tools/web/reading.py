@@ -29,11 +29,11 @@ async def text_of(page: Page, form: Format, *, whole: bool) -> Text:
     """What a page says, in the form that is wished for. Raises ToolError where it says nothing in words."""
     header = page.headers.get("content-type", "")
     media = content.media(header, page.body)
-    head = _head(page, media)
+    head = head_of(page, media)
     kind = content.kind_of(media)
     if form == "json":
         return Text(head=head, body=_uncut(page, content.pretty(page.body, header, must=True)))
-    if kind in ("pdf", "image", "other"):
+    if kind not in ("html", "json", "text"):
         raise ToolError(
             f"{page.url} is {media}, which cannot be shown as text.",
             kind="unsupported_type",
@@ -66,7 +66,7 @@ def _read(source: str, page: Page, head: str, *, links: bool, whole: bool) -> Te
     return Text(head=head, body=text, notes=tuple(notes))
 
 
-def _head(page: Page, media: str) -> str:
+def head_of(page: Page, media: str) -> str:
     way = f" (sent on from {page.hops[0]})" if page.hops else ""
     return f"{page.url}{way} · {media} · {len(page.body):,} bytes"
 

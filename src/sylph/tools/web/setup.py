@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Name = Literal["duckduckgo", "tavily", "brave", "searxng"]
 Format = Literal["auto", "markdown", "text", "html", "json"]
@@ -12,6 +12,15 @@ PLACES: Mapping[Name, str] = {
     "brave": "https://api.search.brave.com",
     "searxng": "",
 }
+
+
+class Wish(NamedTuple):
+    """In which form a page is wanted, and which part of it."""
+
+    format: Format
+    whole: bool
+    offset: int
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)
