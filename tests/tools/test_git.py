@@ -262,9 +262,9 @@ async def test_without_a_repository_or_a_name_the_next_step_is_told(desk: Desk) 
     repo = Repo(desk)
     desk.write("a.txt", "two\n")
     nobody = make({"PATH": os.environ["PATH"], **HOME, "HOME": "/nonexistent", "EMAIL": ""})
+    # Else the name of this machine may be enough for git.
+    repo.say("config", "user.useConfigOnly", "true")
     result = await desk.use(nobody, action="commit", message="x", all=True)
-    if result.ok:
-        pytest.skip("this machine's name is enough for git to tell who commits")
     assert (kind(result), "user.email" in result.text) == ("no_identity", True)
     assert repo.say("log", "--format=%s").splitlines() == ["write a.txt"]
 
@@ -377,8 +377,17 @@ async def test_credentials_in_an_address_are_not_shown(repo: Repo) -> None:
     assert "secret" not in (await repo.do("remote")).text
 
 
+ASTRAY = {
+    "GIT_DIR": "/nowhere",
+    "GIT_ALLOW_PROTOCOL": "ext",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "status.branch",
+    "GIT_CONFIG_VALUE_0": "false",
+}
+
+
 async def test_the_environment_of_another_repository_does_not_lead_astray(repo: Repo) -> None:
-    tool = make({"PATH": os.environ["PATH"], **HOME, **WHO, "GIT_DIR": "/nowhere", "GIT_ALLOW_PROTOCOL": "ext"})
+    tool = make({"PATH": os.environ["PATH"], **HOME, **WHO, **ASTRAY})
     assert (await repo.desk.use(tool, action="status")).ok
 
 

@@ -27,7 +27,8 @@ ENDED: dict[Why, str] = {
     "processes": "[ended: it had too many processes]\n",
     "stopped": "[stopped]\n",
 }
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+# Settings of git that come in numbered pairs go all together: one half of them alone, and no git command starts.
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|GIT_CONFIG_(COUNT|VALUE|PARAMETERS)", re.IGNORECASE)
 # Nobody is at the terminal: no colours, no pager, no editor, no prompt, and nothing lost in a buffer at a time-out.
 QUIET = {
     "TERM": "dumb",

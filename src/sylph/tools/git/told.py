@@ -11,15 +11,16 @@ from sylph.tools.git.plan import Plan, Scene
 from sylph.tools.git.repository import found
 from sylph.tools.git.status import Status
 
-WHO = (
-    "Ask the user who commits here, then: shell `git config user.name …` and `git config user.email …`,"
-    " or the user sets them with `git config --global`."
-)
+WHO = "Ask the user to say who commits here: git config user.name …, git config user.email … (--global for all)."
 LATER = "Look with git(action='status'), then commit the changes or put them aside: git(action='stash')."
 # What git says when something is in the way, what that is, and what to do about it.
 TROUBLES: tuple[tuple[str, str, str], ...] = (
     (r"not a git repository", "not_a_repository", "Make one with the shell tool: git init; or give cwd."),
-    (r"tell me who you are|empty ident name|unable to auto-detect email", "no_identity", WHO),
+    (
+        r"tell me who you are|empty ident name|auto-detect(ion is disabled| email)",
+        "no_identity",
+        WHO,
+    ),
     (r"dubious ownership", "not_owned", "Another user owns the repository; the user can allow it: safe.directory."),
     (r"index\.lock|\.lock': File exists", "locked", "Another git is at work, or one was killed: look, then try again."),
     (r"stale info", "stale", "The remote has changed: git(action='fetch'), look at it, then decide."),
