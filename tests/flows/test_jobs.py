@@ -7,7 +7,7 @@ from tests.flows.program import Done, Model, Sylph
 from tests.flows.told import results
 from tests.model_server import call, say
 
-ECHO = 'echo ready; while read -r line; do echo "got $line" | tee -a heard; done'
+ECHO = 'while read -r line; do echo "got $line" | tee -a heard; done'
 
 
 async def test_a_job_is_started_talked_to_and_ended_from_the_command_line(sylph: Sylph, model: Model) -> None:
@@ -23,7 +23,7 @@ async def test_a_job_is_started_talked_to_and_ended_from_the_command_line(sylph:
     (job,) = (await sylph.run("job", "list", "--json")).json
     assert (job["id"], job["state"], job["hears"]) == (f"{session}.t1_c1", "running", True)
     assert ECHO[:50] in (await sylph.run("job", "list")).out
-    assert (await sylph.run("job", "output", job["id"])).out == "ready\ngot one\n"
+    assert (await sylph.run("job", "output", job["id"])).out == "got one\n"
     stopped = await sylph.run("job", "stop", job["id"])
     assert (stopped.code, stopped.out) == (0, f"{job['id']}  stopped\n")
     assert (await sylph.run("job", "list")).out == "No job runs.\n"

@@ -1,5 +1,6 @@
 """Commands in the background: started, listed, looked at, talked to, waited for, stopped."""
 
+import asyncio
 import shutil
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -26,6 +27,7 @@ PIECE = 40_000
 TEXT = 1_000_000
 # After an input its first reaction is waited for, so that a question and its answer are one call.
 REACTION = 1.0
+PAUSE = 0.1
 
 
 class JobArgs(Args, frozen=True, kw_only=True):
@@ -167,12 +169,24 @@ async def _input(args: JobArgs, context: Context) -> Result:
             kind="not_taken",
             next=["Look at its output; send less at once."],
         )
-    after = await context.jobs.grown(job.id, job.bytes, min(REACTION, context.seconds)) or job
+    after = await _reacted(job, context)
     said = context.jobs.output(job.id, job.bytes, PIECE).decode("utf-8", "replace")
     return Result(
         text=f"Sent {len(args.text.encode()):,} bytes{', then closed its input' if args.close else ''}.\n"
         f"{said}\n[from byte {job.bytes}; {told(after)}]"
     )
+
+
+async def _reacted(job: Job, context: Context) -> Job:
+    """Waits for the first words of its reaction, and until it pauses."""
+    clock, seen, pause = asyncio.get_running_loop().time, job, REACTION
+    end = clock() + min(REACTION, context.seconds)
+    while (left := end - clock()) > 0:
+        after = await context.jobs.grown(job.id, seen.bytes, min(left, pause)) or seen
+        if after.bytes == seen.bytes or after.state != "running":
+            return after
+        seen, pause = after, PAUSE
+    return seen
 
 
 def _deaf(job: Job) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from sylph.core.errors import ToolError, Trouble, Unknown
-from sylph.core.run import Input, Job, Jobs, Order
+from sylph.core.run import Input, Job, Jobs, Order, Why
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools.shell import QUIET, clean
 from sylph.tools.workspace import folder
@@ -27,6 +27,13 @@ PIECE = 1_000_000
 # Longer than the session itself needs to end code that does not stop.
 SLACK = 10.0
 PREFIX = "python-"
+ENDED: dict[Why, str] = {
+    "time": "ran too long",
+    "memory": "used too much memory",
+    "cpu": "used too much processor time",
+    "processes": "had too many processes",
+    "stopped": "was stopped",
+}
 LOADER = "import sys; exec(compile(sys.argv[1], '<python session>', 'exec'))"
 
 
@@ -258,5 +265,4 @@ def _shown(value: Value | None) -> str:
 def _fate(job: Job | None) -> str:
     if job is None or job.state == "lost":
         return "is lost, its runner died"
-    why = {"memory": "used too much memory", "stopped": "was stopped", "time": "ran too long"}.get(job.why)
-    return why or f"ended with {job.exit}"
+    return ENDED.get(job.why) or f"ended with {job.exit}"

@@ -8,7 +8,7 @@ import msgspec
 
 from sylph.app import App
 from sylph.core.errors import NotFound, UserError
-from sylph.core.run import Job
+from sylph.core.run import Job, Why
 from sylph.core.similar import guess
 from sylph.engine.runtime import Runtime
 from sylph.interfaces.clean import clean
@@ -19,6 +19,13 @@ from sylph.interfaces.cli.picker import find
 from sylph.interfaces.render import flat, size, took
 
 PIECE = 1_000_000
+ENDED: dict[Why, str] = {
+    "time": "out of time",
+    "memory": "out of memory",
+    "cpu": "out of processor time",
+    "processes": "too many processes",
+    "stopped": "stopped",
+}
 LIST = ("sylph job list --all",)
 
 
@@ -140,5 +147,4 @@ def fate(job: Job) -> str:
     """How it is with a job, in a word or two."""
     if job.state != "ended":
         return job.state
-    ended = {"time": "out of time", "memory": "out of memory", "stopped": "stopped"}.get(job.why)
-    return ended or ("could not start" if job.exit is None else f"exit {job.exit}")
+    return ENDED.get(job.why) or ("could not start" if job.exit is None else f"exit {job.exit}")

@@ -4,7 +4,7 @@ import os
 import re
 
 from sylph.core.errors import ToolError, Trouble, Unknown
-from sylph.core.run import Lost, Ran
+from sylph.core.run import Lost, Ran, Why
 from sylph.core.tool import Result
 from sylph.tools.git import status
 from sylph.tools.git.plan import Plan, Scene
@@ -53,6 +53,14 @@ TROUBLES: tuple[tuple[str, str, str], ...] = (
     (r"Read-only file system", "read_only", "Git's folder may not be written here: is it outside of the workspace?"),
 )
 NOTHING = re.compile(r"nothing to commit|no changes added to commit|nothing added to commit")
+ENDED: dict[Why, str] = {
+    "": "",
+    "time": "it took too long",
+    "memory": "it used too much memory",
+    "cpu": "it used too much processor time",
+    "processes": "it had too many processes",
+    "stopped": "it was stopped",
+}
 CREDENTIALS = re.compile(r"(https?://)[^\s/@]+@")
 
 
@@ -139,8 +147,7 @@ def _reason(said: str, pattern: str) -> str:
 
 
 def _ended(ran: Ran, said: str) -> Result:
-    why = {"time": "It took too long and was ended", "memory": "It used too much memory and was ended"}.get(ran.why)
-    message = f"{why or 'It was stopped'}."
+    message = f"Git was ended: {ENDED[ran.why]}."
     trouble = Trouble("timed_out" if ran.why == "time" else "stopped", message, {}, ("git(action='status')",))
     return Result(
         text=f"{said}\n[{message}]", ok=False, exit=128 - ran.exit if ran.exit < 0 else ran.exit, trouble=trouble
