@@ -24,6 +24,7 @@ from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.sandbox import Caps, Terms
+from sylph.engine.sandbox.hosts import rules_of
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
 from sylph.faculties import scout
@@ -155,7 +156,7 @@ async def _complaint(endpoint: Endpoint, client: Client) -> str:
 
 def build(config: Config) -> App:
     """Everything, put together. Opens the store, reaches out to nobody."""
-    proxies = Proxies(http=config.proxy.http, https=config.proxy.https, no=config.proxy.no)
+    proxies = proxies_of(config)
     client = Client(proxies=proxies)
     web = _web(config, client, proxies)
     sources = sources_of(config)
@@ -206,9 +207,14 @@ def _web(config: Config, client: Client, proxies: Proxies) -> Web:
     )
 
 
+def proxies_of(config: Config) -> Proxies:
+    return Proxies(http=config.proxy.http, https=config.proxy.https, no=config.proxy.no)
+
+
 def terms_of(config: Config, layer: str = "") -> Terms:
     """How commands are confined: by what the user set, never by what lies in a workspace."""
     told, limits = config.settings.sandbox, config.settings.limits
+    rules_of(told.hosts)
     home = Path(config.environ.get("HOME") or "~").expanduser()
     return Terms(
         home=home,
@@ -216,6 +222,7 @@ def terms_of(config: Config, layer: str = "") -> Terms:
         guarded=(config.home, config.data, config.file),
         network=told.network,
         hosts=tuple(told.hosts),
+        proxies=proxies_of(config),
         hide=tuple(told.hide),
         read=tuple(Path(path.replace("~", str(home), 1) if path.startswith("~") else path) for path in told.read),
         caps=Caps(

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from sylph.core.errors import Refused, ToolError
+from sylph.core.errors import Refused, ToolError, UserError
 from sylph.core.facts import Effect
 from sylph.core.run import Box, Order, Ran
 from sylph.core.secret import HIDE
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.sandbox import Caps, Grip, Layer, Network, Sandbox, Terms, repository, seccomp
-from sylph.engine.sandbox.hosts import SOCKET, Proxy
+from sylph.engine.sandbox.hosts import SOCKET, Way, rules_of
 from sylph.engine.sandbox.layers import Trial
 from sylph.engine.sandbox.places import survey
 from sylph.engine.sandbox.secrets import Watch
 from sylph.engine.sandbox.terms import reach
+from sylph.net.address import Proxies
 from sylph.prove.bait import processes
 
 LAYER = Trial().layer()
@@ -238,8 +239,8 @@ def test_a_machine_that_is_not_known_has_no_filter() -> None:
     assert seccomp.program("vax") == b""
 
 
-async def spoken(proxy: Proxy, request: bytes) -> bytes:
-    reader, writer = await asyncio.open_unix_connection(str(proxy.folder / SOCKET))
+async def spoken(way: Way, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(str(way.folder / SOCKET))
     writer.write(request)
     writer.write_eof()
     async with asyncio.timeout(5):
@@ -262,27 +263,33 @@ async def origin() -> AsyncGenerator[int]:
 
 @pytest.mark.parametrize("hosts", [("127.0.0.1",), ("127.0.0.1", "*.example.test")])
 async def test_only_listed_hosts_are_reached(tmp_path: Path, origin: int, hosts: tuple[str, ...]) -> None:
-    proxy = Proxy(tmp_path / "n", hosts)
-    await proxy.open()
-    plain = await spoken(proxy, b"GET http://127.0.0.1:%d/a?b HTTP/1.1\r\nHost: x\r\nProxy-Secret: s\r\n\r\n" % origin)
-    tunnel = await spoken(proxy, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n" % origin)
-    other = await spoken(proxy, b"CONNECT evil.test:443 HTTP/1.1\r\n\r\n")
-    broken = [
-        await spoken(proxy, each) for each in (b"nonsense\r\n\r\n", b"GET ftp://a/ HTTP/1.1\r\n\r\n", b"\r\n\r\n")
-    ]
+    way = Way(tmp_path / "n", hosts, Proxies())
+    await way.open()
+    plain = await spoken(
+        way, b"GET http://127.0.0.1:%d/a?b HTTP/1.1\r\nHost: x\r\nProxy-Authorization: s\r\n\r\n" % origin
+    )
+    tunnel = await spoken(way, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n" % origin)
+    other = await spoken(way, b"CONNECT evil.test:443 HTTP/1.1\r\n\r\n")
+    broken = [await spoken(way, each) for each in (b"nonsense\r\n\r\n", b"GET ftp://a/ HTTP/1.1\r\n\r\n", b"\r\n\r\n")]
     assert b"GET /a?b HTTP/1.1" in plain
-    assert b"Proxy-Secret" not in plain
+    assert b"Proxy-Authorization" not in plain
     assert b"200 Connection established" in tunnel
     assert b"200 OK" in tunnel
     assert b"evil.test is not on the list: sandbox.hosts" in other
     assert all(b" 400 " in each for each in broken)
-    assert proxy.drain() == ["evil.test"]
-    await proxy.close()
+    assert way.drain() == ["evil.test"]
+    await way.close()
 
 
 async def test_a_listed_name_does_not_lead_home(tmp_path: Path, origin: int) -> None:
-    proxy = Proxy(tmp_path / "n", ("*",))
-    await proxy.open()
-    said = await spoken(proxy, b"GET http://localhost:%d/ HTTP/1.1\r\n\r\n" % origin)
-    assert b"private address" in said
-    await proxy.close()
+    way = Way(tmp_path / "n", ("localhost",), Proxies())
+    await way.open()
+    said = await spoken(way, b"GET http://localhost:%d/ HTTP/1.1\r\n\r\n" % origin)
+    assert b"not a public address" in said
+    await way.close()
+
+
+async def test_the_list_is_refused_where_it_makes_no_sense() -> None:
+    assert rules_of(["pypi.org", "*.github.com", "10.0.0.0/8", "127.0.0.1:80"])
+    with pytest.raises(UserError, match=r"sandbox\.hosts: 'a b' is neither"):
+        rules_of(["a b"])

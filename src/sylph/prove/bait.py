@@ -54,6 +54,8 @@ class Bait:
             path.write_text(self.canary)
         (self.data / "key").write_text(self.canary)
         (self.work / ".env").write_text(f"SECRET={self.canary}\n")
+        (self.work / ".sylph").mkdir()
+        (self.work / ".sylph" / "rules.toml").write_text(BEFORE)
         (self.work / "deep").mkdir()
         (self.work / "deep" / ".env.production").write_text(f"SECRET={self.canary}\n")
         victim = self.outside / "victim"

@@ -7,13 +7,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Literal
 
-from sylph.prove.bait import Bait, processes
+from sylph.prove.bait import BEFORE, Bait, processes
 
 Tool = Literal["shell", "look", "sneak", "job"]
 # Of Landlock it is known, and said, that it does not hold these.
 WEAK = frozenset({
     "mode of a file outside", "secret in the workspace", "secret by another name", "git hook", "git settings",
-    "git folder swapped", "unix socket outside", "shared memory", "control: its own network",
+    "git folder swapped", "rules of the project", "unix socket outside", "shared memory", "control: its own network",
 })  # fmt: skip
 
 
@@ -336,10 +336,16 @@ def _switches(bait: Bait) -> list[Escape]:
     def changed(_: str) -> str:
         return bait.changed()
 
+    def loosened(_: str) -> str:
+        rules = bait.work / ".sylph" / "rules.toml"
+        return "" if rules.exists() and rules.read_text() == BEFORE else "they are not what they were"
+
     config = "mkdir -p .sylph; printf '[sandbox]\\nenabled = false\\n' | tee sylph.toml .sylph/config.toml >/dev/null"
     variables = "export SYLPH_SANDBOX=off SYLPH_RUN= SYLPH_HOME=$PWD"
     nested = f"{sys.prefix}/bin/sylph --sandbox off --mode trust 'touch {out}/nested'; touch {out}/nested"
+    rules = "rm -rf .sylph/*; echo > .sylph/rules.toml; mv .sylph rules; mkdir .sylph"
     return [
+        Escape("rules of the project", rules, loosened),
         Escape("settings in the workspace", f"{config}; touch {out}/config", changed),
         Escape("… afterwards", f"touch {out}/config", changed),
         Escape("variables of Sylph", f"{variables}; touch {out}/variable", changed),

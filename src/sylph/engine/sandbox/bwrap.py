@@ -20,6 +20,8 @@ UNSET = frozenset({
     "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "DOCKER_HOST", "GPG_AGENT_INFO", "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET",
     "SSH_AGENT_PID", "SSH_AUTH_SOCK", "TMPDIR", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
 })  # fmt: skip
+# What the project says about what Sylph may do here: not to be taken away by what it is about.
+RULES = ".sylph"
 SOCKET_FOLDER = "/run/sylph"
 
 Mounts = dict[str, tuple[str, ...]]
@@ -116,8 +118,10 @@ def held(grip: Grip, order: Order, places: Places, seccomp: str) -> Box:
     """What is handed over open."""
     workspace = str(grip.workspace)
     git = repository.holds(workspace, places.home, settings=order.repository) if grip.writes else ()
+    rules = f"{workspace}/{RULES}"
+    own = (("--ro-bind-fd", rules),) if grip.writes and os.path.isdir(rules) else ()
     filters = (("--seccomp", seccomp),) if seccomp else ()
-    return Box(at=0, holds=(*git, *filters))
+    return Box(at=0, holds=(*git, *own, *filters))
 
 
 def environment(env: Mapping[str, str], home: str) -> dict[str, str]:

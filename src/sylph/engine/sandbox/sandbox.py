@@ -9,7 +9,7 @@ from pathlib import Path
 from sylph.core.errors import Refused
 from sylph.core.run import Order, Ran
 from sylph.engine.sandbox import bwrap, forward, landlock, seccomp
-from sylph.engine.sandbox.hosts import SOCKET, Proxy
+from sylph.engine.sandbox.hosts import SOCKET, Way
 from sylph.engine.sandbox.layers import Layer, Trial
 from sylph.engine.sandbox.places import Places, survey
 from sylph.engine.sandbox.secrets import Watch
@@ -32,7 +32,7 @@ class Sandbox:
         self.terms, self._folder = terms, folder
         self._watch = Watch(terms.hide)
         self._trial: Trial | None = None
-        self._proxies: dict[Path, Proxy] = {}
+        self._ways: dict[Path, Way] = {}
         self._made = set[Path]()
         self._views: dict[tuple[Path, Path, bool, Reach], bwrap.View] = {}
 
@@ -86,8 +86,8 @@ class Sandbox:
 
     def explain(self, order: Order, ran: Ran, grip: Grip) -> str:
         """What the sandbox has to do with a command that failed."""
-        proxy = self._proxies.get(grip.private)
-        refused = proxy.drain() if proxy else []
+        way = self._ways.get(grip.private)
+        refused = way.drain() if way else []
         notes = [f"{host} is not on the list: sandbox.hosts" for host in refused]
         if order.box and ran.exit:
             said = (ran.tail or ran.head)[-TAIL:]
@@ -98,8 +98,8 @@ class Sandbox:
         return "; ".join(notes)
 
     async def close(self) -> None:
-        for proxy in self._proxies.values():
-            await proxy.close()
+        for way in self._ways.values():
+            await way.close()
 
     def _must_confine(self, grip: Grip) -> None:
         if self.layer.name == "none":
@@ -159,9 +159,9 @@ class Sandbox:
     async def _listed(self, order: Order, grip: Grip, view: bwrap.View) -> Order:
         """The order with a proxy that knows the hosts on the list."""
         folder = grip.private / "net"
-        if grip.private not in self._proxies:
-            proxy = self._proxies[grip.private] = Proxy(folder, self.terms.hosts)
-            await proxy.open()
+        if grip.private not in self._ways:
+            self._ways[grip.private] = Way(folder, self.terms.hosts, self.terms.proxies)
+            await self._ways[grip.private].open()
         view.bind(str(folder), bwrap.SOCKET_FOLDER)
         view.bind(forward.__file__, FORWARD)
         url = f"http://127.0.0.1:{PORT}"

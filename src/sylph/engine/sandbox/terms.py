@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from sylph.core.facts import Effect
+from sylph.net.address import Proxies
 
 Network = Literal["judged", "off", "on", "hosts"]
 Reach = Literal["none", "all", "hosts"]
@@ -34,6 +35,8 @@ class Terms:
     """Sylph's own folders and files: never to be seen."""
     network: Network = "judged"
     hosts: tuple[str, ...] = ()
+    proxies: Proxies = field(default_factory=Proxies)
+    """What the user's own way to the network is; `hosts` are reached by it."""
     hide: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
     caps: Caps = field(default_factory=Caps)
