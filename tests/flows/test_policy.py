@@ -53,7 +53,7 @@ async def test_a_project_can_only_make_it_stricter(sylph: Sylph, model: Model) -
         '[[rules]]\ndecision = "allow"\ntool = "write"\n[[rules]]\ndecision = "deny"\npath = "gen/**"\nwhy = "made"\n'
     )
     await model([call("write", path="gen/a", content="a"), call("write", path="b", content="b"), say("No.")])
-    done = await sylph.run("--mode", "ask", "--json", "try")
+    done = await sylph.run("--mode", "ask", "--json", "write both")
     decided = [event["data"] for event in done.events if event.get("type") == "tool.decided"]
     assert [(one["decision"], one["by"]) for one in decided] == [("deny", "project"), ("deny", "nobody")]
     assert "not heeded" in (await sylph.run("policy")).out
