@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, memory, search, store, turns
+from bench import commands, memory, search, store, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -12,6 +12,7 @@ PARTS = {
     "store": store.rows,
     "search": search.rows,
     "memory": memory.rows,
+    "undo": undo.rows,
 }
 
 

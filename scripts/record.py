@@ -20,7 +20,7 @@ from tests.model_server import Asked, ModelServer, Step, call, calls, fail, say
 
 from sylph.app import App, build
 from sylph.config import load
-from sylph.core import commands, facts
+from sylph.core import commands, facts, signals
 from sylph.core.events import Body, Event
 from sylph.engine.runtime import NewSession
 
@@ -322,6 +322,32 @@ def places() -> Generator[Path, None, None]:
     shutil.rmtree(WORKSPACE)
 
 
+async def undone(stage: Stage) -> None:
+    (WORKSPACE / "a.txt").write_text("one\n")
+    await stage.begin()
+    await stage.say("change things")
+    await stage.send(commands.Undo())
+    await stage.say("and now?")
+    await stage.send(commands.Undo(redo=True))
+    await stage.send(commands.SetSandbox(on=False))
+    await stage.open("run something long")
+    await stage.see(lambda body: isinstance(body, signals.ToolOutput))
+    await stage.send(commands.Interrupt(reason="enough"))
+    await stage.settle()
+    await stage.send(commands.Undo(turn="t1"))
+
+
+UNDONE = [
+    calls(
+        ("shell", {"command": "echo two >> a.txt; mkdir d; ln -s a.txt d/l"}), ("write", {"path": "n", "content": ""})
+    ),
+    say("Changed."),
+    say("They are gone."),
+    call("shell", command="rm a.txt; echo begun; sleep 30"),
+    say("Never said."),
+]
+
+
 @asynccontextmanager
 async def staged(script: object) -> AsyncGenerator[Stage, None]:
     with places() as home:
@@ -351,6 +377,7 @@ STORIES: dict[str, tuple[Story, object]] = {
     "condensed": (condensed, condensed_script),
     "fork": (fork, FORK),
     "killed": (killed, KILLED),
+    "undone": (undone, UNDONE),
 }
 
 

@@ -27,6 +27,7 @@ from sylph.engine.sandbox import Caps, Terms
 from sylph.engine.sandbox.hosts import rules_of
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
+from sylph.engine.undo.view import Rules
 from sylph.faculties import scout
 from sylph.net import visit
 from sylph.net.address import Proxies
@@ -185,6 +186,7 @@ def build(config: Config) -> App:
         ),
         version=__version__,
         sandbox=terms_of(config),
+        undo=_rules(config),
     )
     return App(config=config, runtime=Runtime(open_log(config), parts), client=client, web=web, sources=sources)
 
@@ -306,6 +308,19 @@ def _info(id: str, told: Model) -> ModelInfo:
 
 def _micros(dollars: float | None) -> int | None:
     return None if dollars is None else round(dollars * 1e6)
+
+
+def _rules(config: Config) -> Rules | None:
+    told = config.settings.undo
+    if not told.enabled:
+        return None
+    return Rules(
+        skip=frozenset(name.encode() for name in told.skip),
+        files=told.max_files,
+        total=told.max_mb * 1_000_000,
+        each=told.max_file_mb * 1_000_000,
+        days=told.keep_days,
+    )
 
 
 def _patience(config: Config) -> Patience:

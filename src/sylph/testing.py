@@ -17,6 +17,7 @@ from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.runtime import NewSession, Parts, Runtime
 from sylph.engine.turn import Limits
+from sylph.engine.undo.view import Rules
 
 Line = Reply | ProviderError | Callable[[Request], Reply]
 
@@ -94,7 +95,7 @@ class FakeClock(SystemClock):
         self._now += round(seconds * 1000)
 
 
-def runtime(
+def runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
     home: Path,
     lines: Iterable[Line] | ScriptedProvider,
     *,
@@ -102,13 +103,15 @@ def runtime(
     plugins: Sequence[Plugin] = (),
     limits: Limits | None = None,
     clock: Clock | None = None,
+    undo: Rules | None = None,
 ) -> Runtime:
-    """A real runtime on a real log in `home`, with a scripted model."""
+    """A real runtime on a real log in `home`, with a scripted model; with checkpoints, if it is told what to cover."""
     provider = lines if isinstance(lines, ScriptedProvider) else ScriptedProvider(lines)
     parts = Parts(
         gateway=Gateway({"scripted": provider}, Patience(base=0.001)),
         plugins=(Plugin(name="tools", tools=tuple(tools)), *plugins),
         limits=limits or Limits(),
+        undo=undo,
     )
     return Runtime(Log.open(home / "data" / "sylph.db"), parts, clock)
 

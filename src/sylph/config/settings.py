@@ -127,6 +127,32 @@ class Sandbox(Part, frozen=True, kw_only=True):
     ] = ()
 
 
+class Undo(Part, frozen=True, kw_only=True):
+    enabled: Annotated[bool, Meta(description="Take a checkpoint before a call changes files.")] = True
+    skip: Annotated[tuple[str, ...], Meta(description="Names of folders that commands may change unnoticed.")] = (
+        "node_modules",
+        ".venv",
+        "venv",
+        "target",
+        "__pycache__",
+        ".cache",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".tox",
+        ".gradle",
+        ".next",
+    )
+    max_files: Annotated[
+        int, Meta(ge=1, description="In a folder with more files, what commands change is not covered.")
+    ] = 100_000
+    max_file_mb: Annotated[int, Meta(ge=0, description="Larger files are noticed, but their content is not kept.")] = 20
+    max_mb: Annotated[int, Meta(ge=0, description="Megabytes that one look at a folder keeps at the most.")] = 1000
+    keep_days: Annotated[
+        int, Meta(ge=1, description="Contents are kept so long after the last use of a session that changed them.")
+    ] = 30
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -139,5 +165,6 @@ class Settings(Part, frozen=True, kw_only=True):
     sandbox: Sandbox = Sandbox()
     compaction: Compaction = Compaction()
     web: Web = Web()
+    undo: Undo = Undo()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

@@ -94,6 +94,21 @@ class Restore(msgspec.Struct, frozen=True):
     """Take the session out of the trash."""
 
 
+class Undo(msgspec.Struct, frozen=True, kw_only=True):
+    """Put files back as they were before a turn or a call, and before all that came after it.
+
+    Without one: before the last turn that changed something. What somebody else changed since is left, unless by
+    `force`. `redo` takes the last undo back. An undo that a crash has cut off is finished first, and that is all.
+    """
+
+    turn: str = ""
+    call: str = ""
+    files: tuple[str, ...] = ()
+    force: bool = False
+    redo: bool = False
+    actor: str = "user"
+
+
 Command = (
     Send
     | Answer
@@ -110,4 +125,5 @@ Command = (
     | SetModel
     | Delete
     | Restore
+    | Undo
 )

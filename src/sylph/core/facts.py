@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from sylph.core.changes import FILE_FACTS
 from sylph.core.errors import Trouble
 from sylph.core.events import Fact
 from sylph.core.messages import Image, Usage
@@ -404,6 +405,7 @@ FACTS: tuple[type[Fact], ...] = (
     Asked,
     Answered,
     PlanUpdated,
+    *FILE_FACTS,
 )
 
 BY_WIRE: dict[str, type[Fact]] = {fact.wire: fact for fact in FACTS}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sylph.core import facts
+from sylph.core.changes import UndoStarted
 from sylph.core.clock import Clock
 from sylph.core.errors import Conflict, StoreError, UserError
 from sylph.core.events import Event, Fact, Signal
@@ -136,6 +137,10 @@ class Book:
         """A message by its id; an empty one where it cannot be read."""
         found = self._shelf.log.find(self.id, facts.InputReceived, f'"id":"{id}"')
         return next((fact for _, _, fact in found if fact.id == id), facts.InputReceived(id=id, text=""))
+
+    def undo_begun(self) -> UndoStarted | None:
+        """The newest undo that was begun."""
+        return next((fact for _, _, fact in self._shelf.log.find(self.id, UndoStarted)), None)
 
     async def erase(self, secret: str, why: str) -> int:
         """Overwrites a secret. What is in memory still knows it: this book is not to be used any more."""

@@ -1,6 +1,7 @@
 """Which fact led to which: a table over types, so that a log can be read backwards."""
 
 from sylph.core import facts
+from sylph.core.changes import FilesChanged
 from sylph.core.events import Fact
 
 TURN, MODEL = "turn", "model"
@@ -21,7 +22,7 @@ def name(fact: Fact) -> str:
             return ""
 
 
-def cause(fact: Fact) -> str:
+def cause(fact: Fact) -> str:  # noqa: PLR0911 - one flat table
     """The name of the fact that led to this one."""
     match fact:
         case facts.TurnStarted(input=id) | facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
@@ -29,6 +30,8 @@ def cause(fact: Fact) -> str:
         case facts.Answered(id=id):
             return id
         case facts.ToolDecided(call=call) | facts.ToolStarted(call=call) | facts.ToolFinished(call=call):
+            return call
+        case FilesChanged(call=call):
             return call
         case facts.Asked(call=call) if call:
             return call

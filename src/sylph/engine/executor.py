@@ -23,6 +23,7 @@ from sylph.engine.sandbox import Grip
 from sylph.engine.shape import output_digest, shape
 from sylph.engine.summary import OpenCall
 from sylph.engine.trip import Trip, untripped
+from sylph.engine.undo.checkpoints import Unwatched, Watcher
 
 GRACE = 5.0
 
@@ -65,6 +66,7 @@ class Executor:
         consent: Consent | None = None,
     ) -> None:
         self.runner, self._trip = runner, trip
+        self.watch: Watcher = Unwatched()
         self.permits = Permits(consent or Consent(), self.ready)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
@@ -73,11 +75,12 @@ class Executor:
         self._bounds = bounds or Bounds()
         self._clock = clock or SystemClock()
 
-    def warm(self, name: str) -> None:
+    def warm(self, name: str, workspace: str) -> None:
         """A call of this tool is on its way."""
         tool = self.tools.get(name)
         if tool and tool.recourse == "by_probe":
             self.runner.warm()
+            self.watch.warm(workspace)
 
     def private(self, session: str) -> Path:
         """Where tools keep what belongs to a session and not into its workspace."""
@@ -158,8 +161,11 @@ class Executor:
             ),
         )
         whole = [(shaped.digest, shaped.whole)] if shaped.digest else []
-        await desk.emit(finished, blobs=[*whole, *((digest, picture.data) for digest, picture in images.items())])
+        pictures = [(digest, picture.data) for digest, picture in images.items()]
+        changed = await self.watch.after(desk.summary.id, call.id, desk.summary.workspace, ok=result.ok)
+        await desk.emit(*changed, finished, blobs=[*whole, *pictures])
         self._trip("effect told")
+        self.watch.done(desk.summary.id, call.id)
         self.runner.forget(_key(desk, call))
         self._trip("effect forgotten")
 
@@ -248,6 +254,8 @@ class Executor:
         started = facts.ToolStarted(
             call=ready.call.id, effect=ready.judged.effect, recourse=ready.tool.recourse, foreseen=foreseen
         )
+        if effect:
+            await self.watch.before(desk.summary.id, ready.call.id, desk.summary.workspace, ready.judged)
         await desk.emit(decided, started, durable=effect)
         return ready
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sylph.core import commands, facts
+from sylph.core.changes import FilesRestored, UndoStarted
+from sylph.core.errors import Trouble
 from sylph.core.events import Carried, Event
 from sylph.core.facts import StateChanged, ToolFinished, TurnEnded
 from sylph.engine.summary import SUMMARY, Summary
@@ -36,6 +38,12 @@ class Happening:
 
 def happenings(events: Sequence[Event]) -> dict[int, Happening]:
     return {happening.seq: happening for happening in _Reader(events).read()}
+
+
+def cut_short(id: str, *, started: bool) -> ToolFinished:
+    """The result of a call that a stopped or failed turn leaves behind."""
+    said = "It was cut off while it ran; it may have had some effect." if started else "It was not started."
+    return ToolFinished(call=id, ok=False, output=f"{STOPPED} {said}", trouble=Trouble("cancelled", said))
 
 
 def cut_off(body: object) -> bool:
@@ -77,7 +85,7 @@ class _Reader:
             case _:
                 return self._command(event)
 
-    def _command(self, event: Event) -> Happening | None:  # noqa: PLR0911 - one flat table
+    def _command(self, event: Event) -> Happening | None:  # noqa: C901, PLR0911 - one flat table
         """Facts that say by themselves which command they come from."""
         seq = event.seq
         match event.body:
@@ -98,6 +106,10 @@ class _Reader:
                 return Happening(seq=seq, command=commands.Delete(), rest=True)
             case facts.SessionRestored():
                 return Happening(seq=seq, command=commands.Restore())
+            case UndoStarted():
+                return Happening(seq=seq, command=commands.Undo(actor=event.actor), rest=True)
+            case FilesRestored(resumed=True) if not self._asked:
+                return Happening(seq=seq, command=commands.Undo(actor=event.actor), fresh=True)
             case _:
                 return None
 
@@ -261,4 +273,4 @@ class _Reader:
 
 def left_open(state: Summary) -> bool:
     """Whether there is something that a session would go on with."""
-    return bool(state.open_turn or state.queue or state.state != "idle")
+    return bool(state.open_turn or state.queue or state.undoing or state.state != "idle")

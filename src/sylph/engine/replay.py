@@ -26,6 +26,7 @@ from sylph.engine.seal import Record, erased
 from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedTool
 from sylph.engine.tape import Tape, TapeLog
 from sylph.engine.turn import Limits
+from sylph.engine.undo.served import served as files_served
 
 STALL = 10.0
 PAGE = 1000
@@ -132,6 +133,7 @@ class _Player:
             bounds=parts.bounds,
             consent=consent,
             version=parts.version,
+            keeper=files_served(tape),
         )
 
     async def play(self) -> None:

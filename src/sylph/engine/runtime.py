@@ -1,12 +1,14 @@
 """The door of the engine: open sessions, send them commands, watch their events."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sylph.core import commands, facts
+from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NotFound, StoreError, Trouble, UserError
 from sylph.core.events import Event
@@ -32,6 +34,13 @@ from sylph.engine.tasks import Task
 from sylph.engine.transfer import Imported
 from sylph.engine.trip import Trip, untripped
 from sylph.engine.turn import Hands, Limits
+from sylph.engine.undo import differences, ledger, sweep
+from sylph.engine.undo.checkpoints import Checkpoints
+from sylph.engine.undo.contents import Contents
+from sylph.engine.undo.differences import FileDiff, TurnDiff
+from sylph.engine.undo.ledger import Wish
+from sylph.engine.undo.undo import NOTHING_KEPT, Keeper, Restorer
+from sylph.engine.undo.view import Rules
 from sylph.engine.verify import Verified
 
 
@@ -59,20 +68,27 @@ class Parts:
     runner: str = PROGRAM
     sandbox: Terms | None = None
     """How commands are confined; None for a runtime whose commands are not, as tests have it."""
+    undo: Rules | None = None
+    """What checkpoints cover; None for none."""
+    keeper: Keeper | None = None
+    """Takes the place of checkpoints and undo, in a replay."""
 
 
 class Runtime:
     def __init__(self, log: Log, parts: Parts, clock: Clock | None = None) -> None:
         self._log, self._parts = log, parts
         self._clock = clock or SystemClock()
-        self._leases = log.path.parent / "locks"
+        self._leases, self._undo = log.path.parent / "locks", log.path.parent / "undo"
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
         self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
         plugin = merge(parts.plugins)
         sandbox = Sandbox(parts.sandbox, log.path.parent) if parts.sandbox else None
         runner = Runner(log.path.parent / "runs", program=parts.runner, sandbox=sandbox)
         consent = replace(parts.consent, confined=lambda: sandbox is None or sandbox.layer.name != "none")
+        self._checkpoints = self._checkpointing(runner)
+        keeper = parts.keeper or self._keeping()
         self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip, consent)
+        self.executor.watch = keeper.watch
         system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,
@@ -81,8 +97,19 @@ class Runtime:
             system=system,
             head=gateway.head(system, self.executor.specs),
             limits=parts.limits,
+            undoing=keeper.undoing,
         )
         self._sessions: dict[str, Session] = {}
+
+    def _checkpointing(self, runner: Runner) -> Checkpoints | None:
+        if self._parts.undo is None:
+            return None
+        data = os.path.realpath(os.fsencode(self._log.path.parent))
+        return Checkpoints(self._undo, replace(self._parts.undo, besides=frozenset({data})), runner)
+
+    def _keeping(self) -> Keeper:
+        kept = self._checkpoints
+        return Keeper(kept, Restorer(self._log, kept.contents, kept.rules)) if kept else NOTHING_KEPT
 
     async def __aenter__(self) -> "Runtime":
         return self
@@ -97,7 +124,15 @@ class Runtime:
         self.executor.runner.close()
         if self.sandbox:
             await self.sandbox.close()
+        if self._checkpoints:
+            self._checkpoints.close()
+            if self._checkpoints.taken and sweep.due(self._undo):
+                self._sweep()
         self._log.close()
+
+    def _sweep(self) -> None:
+        days = self._parts.undo.days if self._parts.undo else Rules().days
+        sweep.sweep(self._log, self._undo, days=days, now=self._clock.now())
 
     @property
     def log(self) -> Log:
@@ -224,7 +259,22 @@ class Runtime:
         found = await self._open(session).erase(secret, why)
         # What this process still holds of the session knows the secret: it is read anew.
         self._sessions.pop(session, None)
-        return found
+        return found + await asyncio.to_thread(sweep.drop, self._undo, secret.encode())
+
+    async def plan_undo(self, session: str, wish: Wish) -> tuple[UndoStarted, tuple[FileDiff, ...]]:
+        """What an undo would do now, and how the files would change. Nothing is done."""
+        workspace = self._summary(session).workspace
+        plan = await self._hands.undoing.plan(session, workspace, wish)
+        return plan, await asyncio.to_thread(differences.of_steps, plan.steps, Contents(self._undo / "contents"))
+
+    async def last_undo(self, session: str) -> FilesRestored | None:
+        """What the newest undo came to."""
+        return next((fact for _, _, fact in self._log.find(session, FilesRestored)), None)
+
+    async def changes(self, session: str) -> list[TurnDiff]:
+        """What each turn changed in the workspace, with the differences as far as contents are kept."""
+        known = ledger.read(self._log, session)
+        return await asyncio.to_thread(differences.turns, known, Contents(self._undo / "contents"))
 
     async def purge(self, session: str) -> None:
         """Removes a session for good. The only thing in Sylph that forgets."""
@@ -237,6 +287,8 @@ class Runtime:
         await self._log.purge(session)
         await self.jobs(session).purge()
         await asyncio.to_thread(shutil.rmtree, self.executor.private(session), ignore_errors=True)
+        sweep.forget(self._undo, session)
+        self._sweep()
 
     def jobs(self, session: str) -> SessionJobs:
         """The commands that a session has started in the background."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sylph.core import facts
+from sylph.core.changes import FilesChanged
 from sylph.core.errors import ProviderError, Refused, SylphError, ToolError, Trouble
 from sylph.core.events import Carried, Event, Fact
 from sylph.core.messages import ToolCall, Usage
@@ -194,6 +195,8 @@ class ServedTool:
             match event.body:
                 case facts.ToolFinished() as body:
                     return self._result(body)
+                case FilesChanged():
+                    return self._coming(context.call) or Result(text="")
                 case facts.Asked():
                     with suppress(Refused):
                         await context.ask(self._questions(context.call))
@@ -253,7 +256,12 @@ class ServedTool:
         if not isinstance(self._own(context.call), facts.ToolFinished):
             return None
         event = await self.tape.reach(lambda event: _of(event, context.call))
-        return self._result(event.body) if isinstance(event.body, facts.ToolFinished) else None
+        return self._result(event.body) if isinstance(event.body, facts.ToolFinished) else self._coming(context.call)
+
+    def _coming(self, call: str) -> Result | None:
+        """What a call will have come to; a fork may have left it behind."""
+        own = self._own(call)
+        return self._result(own) if isinstance(own, facts.ToolFinished) else None
 
     def _own(self, call: str) -> Fact | None:
         """The next fact about a call."""
@@ -380,6 +388,8 @@ def _of(event: Event, call: str) -> bool:
     match event.body:
         case facts.ToolFinished(call=of) as body:
             return of == call and not cut_off(body)
+        case FilesChanged(call=of):
+            return of == call
         case facts.Asked(call=of, kind=kind):
             return of == call and kind == "question"
         case facts.PlanUpdated() | Carried():

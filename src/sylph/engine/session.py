@@ -11,12 +11,15 @@ from sylph.core.facts import Outcome
 from sylph.core.ids import input_id, turn_id
 from sylph.engine import turn
 from sylph.engine.floor import Floor
+from sylph.engine.outside import cut_short
 from sylph.engine.permit import EDIT
 from sylph.engine.policy import LOOSE
 from sylph.engine.ready import parse
+from sylph.engine.standing import must_live, must_rest
 from sylph.engine.states import Trigger, step
 from sylph.engine.summary import Summary
 from sylph.engine.turn import MOST_RESUMES, Hands
+from sylph.engine.undo import undo
 
 QUEUE_LIMIT = 100
 
@@ -50,7 +53,7 @@ class Session:
         await self.floor.save()
         self.floor.release()
 
-    async def handle(self, command: commands.Command) -> str:  # noqa: C901, PLR0912 - one flat table of commands
+    async def handle(self, command: commands.Command) -> str:  # noqa: C901, PLR0912, PLR0915 - one flat table of commands
         """Does what is asked, or raises a UserError that says why not. For a message: the id it is kept under."""
         match command:
             case commands.Send():
@@ -83,6 +86,8 @@ class Session:
                 await self._delete()
             case commands.Restore():
                 await self._note(facts.SessionRestored())
+            case commands.Undo():
+                await self._undo(command)
         return ""
 
     async def _switch(self, *, on: bool, actor: str) -> None:
@@ -96,7 +101,7 @@ class Session:
         if not command.text.strip():
             raise UserError("There is nothing in that message.", kind="empty_message")
         async with self._entry:
-            self._must_live()
+            must_live(self.floor.summary, self.floor.id)
             summary = self.floor.summary
             if command.key and command.key in summary.keys:
                 return summary.keys[command.key]
@@ -220,6 +225,17 @@ class Session:
                 await self._abandon()
             self._must_rest("deleted")
             await self._write(facts.SessionDeleted())
+
+    async def _undo(self, command: commands.Undo) -> None:
+        async with self._entry:
+            self._must_rest("undone")
+            taken = self.floor.own()
+            try:
+                await undo.perform(self.floor, self._hands(self.floor.summary).undoing, command)
+            finally:
+                if taken:
+                    await self.floor.save()
+                    self.floor.release()
 
     async def _abandon(self) -> None:
         """Ends what a crash left open, without running any of it."""
@@ -359,10 +375,15 @@ class Session:
     async def _end(self, outcome: Outcome, trouble: Trouble | None) -> None:
         floor = self.floor
         floor.nobody_waits()
+        watch, calls = self._hands(floor.summary).executor.watch, dict(floor.summary.open_calls)
+        started = [id for id, call in calls.items() if call.started]
         await floor.enter(
             "cancel" if outcome == "cancelled" else "finish",
-            *(_cut_off(id, started=call.started) for id, call in floor.summary.open_calls.items()),
+            *(cut_short(id, started=call.started) for id, call in calls.items()),
+            *watch.left(floor.id, started, floor.summary.workspace),
         )
+        for id in started:
+            watch.done(floor.id, id)
         # The clock is read once, so that the time it took and the time it ended fit together.
         now = floor.now
         took = max(now - floor.summary.open_since, 0)
@@ -370,7 +391,8 @@ class Session:
         await floor.enter("close", ended, at=now)
 
     async def _mend(self) -> None:
-        """A state without a turn is what a crash left behind."""
+        """A state without a turn is what a crash left behind, and so is half an undo."""
+        await undo.finish(self.floor, self._hands(self.floor.summary).undoing)
         if not self.floor.summary.open_turn and self.floor.state != "idle":
             await self.floor.enter("mend")
 
@@ -379,33 +401,5 @@ class Session:
         while task and task.cancelling():
             task.uncancel()
 
-    def _must_live(self) -> None:
-        id = self.floor.id
-        if not self.floor.summary.id:
-            raise UserError(
-                "The first fact of the session, which says where and how it works, cannot be read.",
-                kind="session_damaged",
-                next=[
-                    "Bring the session in again from an export or a backup.",
-                    "`sylph session export` saves the rest.",
-                ],
-            )
-        if self.floor.summary.deleted:
-            restore = f"`sylph session restore {id}` brings it back."
-            raise UserError("The session is in the trash.", kind="deleted", next=[restore])
-
     def _must_rest(self, what: str) -> None:
-        self._must_live()
-        if self.busy or self.floor.summary.open_turn:
-            raise UserError(
-                f"A session cannot be {what} while a turn is open.",
-                kind="wrong_state",
-                next=["Wait for the turn or stop it.", f"`sylph resume {self.floor.id}` finishes an interrupted one."],
-            )
-
-
-def _cut_off(id: str, *, started: bool) -> facts.ToolFinished:
-    """The result of a call that a cancelled or failed turn leaves behind."""
-    said = "It was cut off while it ran; it may have had some effect." if started else "It was not started."
-    trouble = Trouble("cancelled", said)
-    return facts.ToolFinished(call=id, ok=False, output=f"[the turn was stopped] {said}", trouble=trouble)
+        must_rest(self.floor.summary, self.floor.id, what, busy=self.busy)

@@ -3,6 +3,7 @@
 import msgspec
 
 from sylph.core import facts
+from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
 from sylph.core.messages import Usage
@@ -67,6 +68,7 @@ class Summary(msgspec.Struct):
     deleted: bool = False
     plan: tuple[Step, ...] = ()
     pid: int = 0
+    undoing: str = ""
 
 
 def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table of what each fact means
@@ -79,7 +81,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.SessionForked(parent=parent, at=at, root=root):
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
-            state.asked, state.open_calls = {}, {}
+            state.asked, state.open_calls, state.undoing = {}, {}, ""
             state.usage, state.cost = Usage(), None
         case facts.SessionRenamed(title=title):
             state.title = title
@@ -137,6 +139,10 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
                 state.answers.update(dict.fromkeys(question_keys(asked), body))
         case facts.PlanUpdated(steps=steps):
             state.plan = steps
+        case UndoStarted(id=id):
+            state.undoing = id
+        case FilesRestored():
+            state.undoing = ""
         case _:
             pass
 

@@ -17,6 +17,7 @@ from sylph.engine.floor import Floor
 from sylph.engine.gateway import Answer, Call, Gateway, Voice
 from sylph.engine.history import History
 from sylph.engine.states import Trigger
+from sylph.engine.undo.undo import NoUndo, Undoing
 
 ASSUMED_WINDOW = 128_000
 WARN_AT = (5, 20)
@@ -44,6 +45,7 @@ class Hands:
     system: str
     head: str = ""
     limits: Limits = field(default_factory=Limits)
+    undoing: Undoing = field(default_factory=NoUndo)
 
 
 async def run_turn(floor: Floor, hands: Hands) -> None:
@@ -159,7 +161,7 @@ def _voice(floor: Floor, hands: Hands) -> Voice:
     def show(signal: Signal) -> None:
         if isinstance(signal, signals.ArgsDelta):
             # The model still writes the arguments: time to get ready for the command it is about to order.
-            hands.executor.warm(signal.name)
+            hands.executor.warm(signal.name, floor.summary.workspace)
         floor.show(signal)
 
     return Voice(emit=floor.emit, show=show)

@@ -80,9 +80,10 @@ def _typed(key: str, value: str, kind: Any) -> object:
     """The value in the type that the key has, from the words of a command line."""
     try:
         if is_list(kind):
-            parts = [part.strip() for part in value.split(",")]
-            return list(msgspec.convert([part for part in parts if part], kind, strict=False))
+            # A list as TOML writes it, or words with commas between them.
+            words = [word.strip() for word in value.split(",") if word.strip()]
+            return list(msgspec.convert(msgspec.toml.decode(f"v = {value}")["v"] if "[" in value else words, kind))
         return msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
         said = f"must be one of {', '.join(choices)}" if (choices := choices_of(kind)) else str(error).replace("`", "")
         raise UserError(f"{key}: {said} (it is {value!r})", kind="config", next=["sylph config schema"]) from error

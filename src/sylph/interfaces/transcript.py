@@ -6,6 +6,8 @@ from datetime import datetime
 from sylph.core import facts
 from sylph.core.events import Carried, Event, data_of
 from sylph.core.text import count
+from sylph.engine.undo.differences import TurnDiff
+from sylph.interfaces.changes import turn_lines
 from sylph.interfaces.clean import clean
 from sylph.interfaces.narrate import Done, Ended, Narrator, Shown, end_lines
 from sylph.interfaces.render import Line, Span, flat, line
@@ -18,9 +20,12 @@ RECALLED = 12
 class Transcript:
     """Tells a session event by event. Outputs are cut, unless `wholes` has them by the id of their call."""
 
-    def __init__(self, wholes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, wholes: Mapping[str, str] | None = None, turns: Iterable[TurnDiff] = (), *, diff: bool = False
+    ) -> None:
         self._narrator = Narrator()
         self._wholes = wholes
+        self._turns, self._diff = {each.turn: each for each in turns}, diff
 
     def see(self, event: Event) -> Iterator[Line]:
         yield from _before(event, self._narrator)
@@ -34,14 +39,22 @@ class Transcript:
                     yield from lines
                 case Ended(outcome=outcome, sums=sums):
                     yield from end_lines(act)
+                    if changed := self._turns.get(event.turn):
+                        yield from turn_lines(changed, diff=self._diff)
                     yield line(f"{outcome} · {sums}", "dim")
                 case _:
                     pass
 
 
-def transcript(events: Iterable[Event], wholes: Mapping[str, str] | None = None) -> Iterator[Line]:
-    """The whole conversation."""
-    told = Transcript(wholes)
+def transcript(
+    events: Iterable[Event],
+    wholes: Mapping[str, str] | None = None,
+    turns: Iterable[TurnDiff] = (),
+    *,
+    diff: bool = False,
+) -> Iterator[Line]:
+    """The whole conversation; of what each turn changed the list, or the differences."""
+    told = Transcript(wholes, turns, diff=diff)
     return (row for event in events for row in told.see(event))
 
 

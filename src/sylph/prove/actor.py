@@ -10,6 +10,7 @@ from dataclasses import replace
 import msgspec
 
 from sylph.core import commands, facts
+from sylph.core.changes import FilesRestored
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
 from sylph.engine.gateway import Gateway, Patience
@@ -20,11 +21,12 @@ from sylph.engine.runtime import NewSession, Parts, Runtime
 from sylph.engine.sandbox import Terms
 from sylph.engine.trip import untripped
 from sylph.engine.turn import Limits
+from sylph.engine.undo.view import Rules
 from sylph.faculties import scout
 from sylph.prove import outside, rigged
 from sylph.prove.fuse import Fuse
 from sylph.prove.place import Place, Setting, lines
-from sylph.prove.scenarios import NEVER, SCENARIOS, Branch, Condense, Say, Scenario
+from sylph.prove.scenarios import NEVER, SCENARIOS, Branch, Condense, Say, Scenario, TakeBack
 from sylph.testing import ScriptedProvider, say
 from sylph.tools.all import workspace_tools
 
@@ -89,6 +91,10 @@ class Actor:
                         await self._engine.send(session, commands.Compact())
                 case Branch():
                     session = await self._branch(session)
+                case TakeBack(turn=turn):
+                    if not self._engine.log.find(session, FilesRestored):
+                        # What a call did whose end nobody saw is not certain: a person would look, and say yes.
+                        await self._engine.send(session, commands.Undo(turn=turn, force=True))
 
     async def _session(self) -> str:
         for summary in await self._engine.sessions():
@@ -159,6 +165,7 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Run
         limits=Limits(rounds=40),
         trip=fuse,
         sandbox=Terms(home=place.root / "home", path=setting.path),
+        undo=Rules(),
         runner=rigged.__file__ if setting.kind in RIGGED or not setting.kind else PROGRAM,
     )
     return Runtime(Log.open(place.store, trip=fuse), parts)

@@ -86,7 +86,7 @@ def _rest(summary: Summary) -> Iterator[str]:
     """Nothing is left open."""
     if summary.state != "idle":
         yield f"the session is {summary.state}"
-    for what in ("open_turn", "queue", "open_calls", "asked"):
+    for what in ("open_turn", "queue", "open_calls", "asked", "undoing"):
         if left := getattr(summary, what):
             yield f"{what} is left: {left}"
 
@@ -174,6 +174,9 @@ def _effects(look: Look, calls: Calls) -> Iterator[str]:
         file = look.place.work / path
         if not file.is_file() or file.read_text() != content:
             yield f"{path} holds {file.read_text() if file.exists() else 'nothing'!r} and not {content!r}"
+    if "undo" in look.scenario.name:
+        extra = {path.name for path in look.place.work.iterdir()} - look.scenario.files.keys()
+        yield from (f"{name} is there though it was undone" for name in extra)
     if len(calls.called) != len(wanted):
         yield f"{len(wanted)} calls were wanted and {len(calls.called)} made"
 

@@ -41,7 +41,14 @@ class Branch:
     """The person forks the session, and speaks in the fork from then on."""
 
 
-Step = Say | Condense | Branch
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The person undoes what was changed since a turn began."""
+
+    turn: str
+
+
+Step = Say | Condense | Branch | TakeBack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +216,20 @@ FORK = Scenario(
     files={"f.txt": "new\n"},
 )
 
+UNDO = Scenario(
+    name="undo",
+    lines=(
+        calls(write("a.txt", "one\n"), write("b.txt", "two\n")),
+        say("Before."),
+        calls(edit("a.txt", "one", "1"), write("deep/down/c.txt", "three\n")),
+        calls(("shell", {"command": "rm b.txt; echo more >> a.txt; ln -s a.txt l; chmod 600 a.txt"})),
+        say("After."),
+    ),
+    steps=(Say(key="k1"), Say(key="k2"), TakeBack("t2")),
+    files={"a.txt": "one\n", "b.txt": "two\n"},
+)
+
 SCENARIOS: dict[str, Scenario] = {
-    each.name: each for each in (FILES, PLACES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS)
+    each.name: each
+    for each in (FILES, PLACES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS, UNDO)
 }

@@ -234,3 +234,12 @@ def test_only_what_is_set_can_be_removed() -> None:
         remove("", "limits.rounds")
     with pytest.raises(UserError):
         checked("[limits\n")
+
+
+def test_a_list_is_set_as_toml_or_as_words() -> None:
+    assert change("", "undo.skip", '["a", "b c"]') == '[undo]\nskip = ["a", "b c"]\n'
+    assert change("", "undo.skip", "x, y") == '[undo]\nskip = ["x", "y"]\n'
+    assert change("", "undo.skip", "") == "[undo]\nskip = []\n"
+    for wrong in ("[1]", "["):
+        with pytest.raises(UserError):
+            change("", "undo.skip", wrong)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sylph.core import facts
+from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.events import Event
 from sylph.core.text import count, first_line
 from sylph.engine.diagnosis.finding import Case, Finding, State
@@ -62,6 +63,10 @@ def turns(case: Case) -> Iterator[Finding]:
         evidence = (seen.open.seq, *seen.resumes.get(seen.open.turn, ()))
         message = f"{seen.open.turn} was interrupted and is not finished."
         yield Finding("turns", "warn", message, evidence, (case.resume, f"{case.resume} --drop"))
+    begun = [event for event in case.events if isinstance(event.body, UndoStarted)]
+    if begun and not any(isinstance(event.body, FilesRestored) and event.seq > begun[-1].seq for event in case.events):
+        message = "An undo was cut off; some files may be back and some not."
+        yield Finding("turns", "warn", message, (begun[-1].seq,), (f"sylph undo {case.session}",))
     yield from (found for event, body in seen.ends if (found := _end(case, event, body)))
     for turn, seqs in seen.resumes.items():
         message = f"{turn} was interrupted and resumed {count(len(seqs), 'time')} (of {MOST_RESUMES})."

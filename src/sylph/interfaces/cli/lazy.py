@@ -22,6 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "start": Entry("start", "What `sylph` alone does.", hidden=True),
     "resume": Entry("resume", "Go on with a session: finish its interrupted turn, or open the chat."),
     "retry": Entry("retry", "Run the last turn of a session again."),
+    "undo": Entry("undo", "Put files back as they were before the last turn, or before an earlier one."),
     "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "job": Entry("jobs", "List, show and end commands in the background."),

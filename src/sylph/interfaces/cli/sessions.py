@@ -66,10 +66,11 @@ def list_(door: Door, *, deleted: bool, limit: int, as_json: bool) -> int:
 @one
 @click.option("--events", is_flag=True, help="Every event, as a table.")
 @click.option("--full", is_flag=True, help="Whole outputs instead of their first lines.")
+@click.option("--diff", is_flag=True, help="What each turn changed in files, line by line.")
 @json_option
 @click.pass_obj
-def show(door: Door, session: str, *, events: bool, full: bool, as_json: bool) -> int:
-    """Show a session: what was said and done, and what it cost."""
+def show(door: Door, session: str, *, events: bool, full: bool, diff: bool, as_json: bool) -> int:
+    """Show a session: what was said and done, which files each turn changed, and what it cost."""
 
     async def work(app: App) -> int:
         summary = await session_named(app.runtime, session, "sylph session show")
@@ -77,14 +78,15 @@ def show(door: Door, session: str, *, events: bool, full: bool, as_json: bool) -
         if as_json and events:
             sys.stdout.writelines(line_of(event).decode() + "\n" for event in read)
         elif as_json:
-            put_json(facts_of(summary))
+            put_json({**facts_of(summary), "changes": await app.runtime.changes(summary.id)})
         elif events:
             put_table([["SEQ", "TIME", "TURN", "TYPE", "ACTOR", "DATA"], *event_rows(read)], drop=(5, 4, 1))
         else:
             wholes = await whole_outputs(app.runtime, summary.id, read) if full else None
             put("\n".join(heading(summary)))
             colour = sys.stdout.isatty() and app.config.terminal.colour
-            put(painted(transcript(read, wholes), colour=colour).rstrip("\n"))
+            turns = await app.runtime.changes(summary.id)
+            put(painted(transcript(read, wholes, turns, diff=diff), colour=colour).rstrip("\n"))
         return 0
 
     return door.look(work)

@@ -12,6 +12,7 @@ from sylph.core.facts import Mode
 from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.changes import restored_lines
 from sylph.interfaces.cli import picker
 from sylph.interfaces.cli.confinement import layer_of, switched_off
 from sylph.interfaces.cli.conversation import Chat
@@ -144,6 +145,16 @@ async def fork(chat: Chat, argument: str) -> None:
     say(chat, f"This is {made} now, a fork of {summary.id}.")
 
 
+async def undo(chat: Chat, argument: str) -> None:
+    must_rest(chat)
+    summary = begun(chat)
+    wanted = "" if argument == "redo" else argument
+    await chat.send(commands.Undo(turn=wanted, redo=argument == "redo"))
+    restored = await chat.app.runtime.last_undo(summary.id)
+    if restored:
+        chat.front.note(list(restored_lines(restored)))
+
+
 async def rename(chat: Chat, argument: str) -> None:
     if not argument:
         raise UserError("The new title is missing.", next=["/rename TITLE"])
@@ -219,6 +230,7 @@ COMMANDS: dict[str, Slash] = {
         Slash("cost", "", "Tokens and money so far.", cost),
         Slash("compact", "", "Summarise what is old now.", compact),
         Slash("retry", "[TEXT]", "Run the last turn again, with other words if you like.", retry),
+        Slash("undo", "[TURN|redo]", "Put files back as they were before the last turn; or take that back.", undo),
         Slash("fork", "[SEQ]", "Go on in a copy of this session.", fork),
         Slash("rename", "TITLE", "Give the session another title.", rename),
         Slash("queue", "[drop ID]", "What waits for the running turn; or take one back.", queue),

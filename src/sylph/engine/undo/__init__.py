@@ -1,0 +1,1 @@
+"""Checkpoints of a workspace: what calls changed in it, and the way back."""

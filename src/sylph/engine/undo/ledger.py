@@ -1,0 +1,161 @@
+"""What a session changed and took back, as its facts tell it, and which of it a wish to undo means. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from sylph.core.changes import FILE_FACTS, FileChange, FilesChanged, FilesRestored, FileState, UndoStarted, shown
+from sylph.core.errors import UserError
+from sylph.core.events import Fact
+from sylph.engine.log import Log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is to be undone: everything since a turn or a call; without one, the last turn that changed something."""
+
+    turn: str = ""
+    call: str = ""
+    files: tuple[str, ...] = ()
+    force: bool = False
+    redo: bool = False
+
+
+@dataclass(slots=True)
+class Made:
+    """One change that a call made. `undone` names the undo that took it back."""
+
+    turn: str
+    call: str
+    change: FileChange
+    doubt: str = ""
+    undone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A path to put back: what is to be there, and what must be there now. `left` tells why it goes no further."""
+
+    path: str
+    to: FileState | None
+    expected: FileState | None
+    left: str = ""
+
+
+@dataclass(slots=True)
+class Ledger:
+    made: list[Made] = field(default_factory=list[Made])
+    undos: list[UndoStarted] = field(default_factory=list[UndoStarted])
+    restored: dict[str, FilesRestored] = field(default_factory=dict[str, FilesRestored])
+    gaps: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    redone: set[str] = field(default_factory=set[str])
+
+    @property
+    def open(self) -> UndoStarted | None:
+        """An undo that a crash has cut off."""
+        return next((undo for undo in self.undos[-1:] if undo.id not in self.restored), None)
+
+    @property
+    def last(self) -> UndoStarted | None:
+        """The undo that a redo would take back."""
+        undone = [undo for undo in self.undos if not undo.redo and undo.id not in self.redone]
+        return undone[-1] if undone else None
+
+    def see(self, turn: str, fact: Fact) -> None:
+        match fact:
+            case FilesChanged(call=call, changes=changes, doubt=doubt, gaps=gaps):
+                self.made += [Made(turn, call, change, doubt) for change in changes]
+                self.gaps.setdefault(turn, []).extend(gaps)
+            case UndoStarted() as body:
+                self.undos.append(body)
+            case FilesRestored(undo=id, restored=paths) as body:
+                self.restored[id] = body
+                undo = next((each for each in self.undos if each.id == id), None)
+                if undo:
+                    self._settle(undo, set(paths))
+            case _:
+                pass
+
+    def _settle(self, undo: UndoStarted, paths: set[str]) -> None:
+        # What had been put back already, or had never to be, counts as undone too.
+        steps = {step.path for step in undo.steps}
+        left = {each.path for each in undo.left}
+        for made in self.made:
+            path = made.change.path
+            if undo.redo:
+                if made.undone == undo.redo and path in paths:
+                    made.undone = ""
+            elif made.call in undo.calls and not made.undone and (path in paths or path not in steps | left):
+                made.undone = undo.id
+        if undo.redo:
+            self.redone.add(undo.redo)
+
+
+def read(log: Log, session: str) -> Ledger:
+    ledger = Ledger()
+    found = [row for kind in FILE_FACTS for row in log.find(session, kind)]
+    for _, turn, fact in sorted(found, key=lambda row: row[0]):
+        ledger.see(turn, fact)
+    return ledger
+
+
+def chosen(ledger: Ledger, wish: Wish) -> list[Made]:
+    """The changes that are meant, the oldest first. Raises UserError where there are none."""
+    standing = [made for made in ledger.made if not made.undone]
+    if wish.turn or wish.call:
+        named = (wish.turn, wish.call)
+        first = next((at for at, made in enumerate(ledger.made) if made.turn in named or made.call in named), None)
+        if first is None:
+            raise _nothing(f"{wish.turn or wish.call} changed no files")
+        meant = [made for made in ledger.made[first:] if not made.undone]
+    else:
+        meant = [made for made in standing if made.turn == standing[-1].turn] if standing else []
+    meant = [made for made in meant if matches(made.change.path, wish.files)]
+    if not meant:
+        raise _nothing("It is undone already" if ledger.made else "This session changed no files")
+    return meant
+
+
+def matches(path: str, globs: Sequence[str]) -> bool:
+    name = shown(path)
+    return not globs or any(fnmatchcase(name, glob) or name.startswith(glob.rstrip("/") + "/") for glob in globs)
+
+
+def targets(meant: Sequence[Made], *, force: bool) -> list[Target]:
+    """Where each path goes: as far back as nobody else has had a hand in it; with force, all the way."""
+    by_path: dict[str, list[Made]] = {}
+    for made in meant:
+        by_path.setdefault(made.change.path, []).append(made)
+    return [_target(path, line, force=force) for path, line in by_path.items()]
+
+
+def _target(path: str, line: Sequence[Made], *, force: bool) -> Target:
+    newest = line[-1]
+    found = Target(path=path, to=newest.change.before, expected=newest.change.after)
+    if force:
+        return replace(found, to=line[0].change.before)
+    if newest.doubt:
+        return replace(found, to=newest.change.after, left=newest.doubt)
+    for later, made in zip(reversed(line), reversed(line[:-1]), strict=False):
+        if made.change.after != later.change.before:
+            why = f"somebody changed it between {made.call} and {later.call}; it is as it was before {later.call}"
+            return replace(found, left=why)
+        if made.doubt:
+            return replace(found, left=made.doubt)
+        found = replace(found, to=made.change.before)
+    return found
+
+
+def retargets(undo: UndoStarted, restored: FilesRestored, files: Sequence[str]) -> list[Target]:
+    """The way forward again: what an undo put back becomes what it had been."""
+    done = set(restored.restored)
+    steps = [step for step in undo.steps if step.path in done and matches(step.path, files)]
+    return [Target(path=step.path, to=step.before, expected=step.after) for step in steps]
+
+
+def _nothing(why: str) -> UserError:
+    return UserError(
+        f"There is nothing to undo: {why[0].lower()}{why[1:]}.",
+        kind="nothing_to_undo",
+        next=["`sylph session show` lists what each turn changed."],
+    )

@@ -1,0 +1,116 @@
+"""`sylph undo`: files as they were before a turn, shown first, asked about, and never over somebody else's work."""
+
+import sys
+from typing import Any
+
+import click
+
+from sylph.app import App
+from sylph.core.changes import FilesRestored, UndoStarted
+from sylph.core.commands import Undo
+from sylph.core.errors import UserError
+from sylph.core.text import count
+from sylph.engine.summary import Summary
+from sylph.engine.undo.differences import FileDiff
+from sylph.engine.undo.ledger import Wish
+from sylph.engine.undo.undo import blocked
+from sylph.interfaces.changes import file_lines, left_lines, restored_lines
+from sylph.interfaces.cli import codes
+from sylph.interfaces.cli.door import Door, put, put_json
+from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.cli.paint import painted
+from sylph.interfaces.cli.picker import find, session_names
+from sylph.interfaces.cli.sessions import confirmed
+from sylph.interfaces.render import Line, line
+
+
+@click.command()
+@click.argument("session", required=False, default="last", shell_complete=session_names)
+@click.option("--turn", default="", metavar="T", help="Back to before this turn: it and all after it are undone.")
+@click.option("--call", default="", metavar="C", help="Back to before this call, likewise.")
+@click.option("--files", multiple=True, metavar="GLOB", help="Only paths that match, or that are in this folder.")
+@click.option("--redo", is_flag=True, help="Take the last undo back.")
+@click.option("--force", is_flag=True, help="Also what somebody else changed since.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def command(door: Door, session: str, *, dry_run: bool, yes: bool, as_json: bool, **told: Any) -> int:
+    """Put files back as they were before the last turn of SESSION (or of the last one) that changed any.
+
+    Content, modes, links and folders come back exactly; what the turn did not change is not touched, and neither is
+    what somebody else changed since. Once more goes one turn further back. Commits and other things inside of .git
+    are left to git.
+
+    \b
+      sylph undo --dry-run
+      sylph undo k3x --turn t2 --files "src/*.py"
+      sylph undo --redo
+    """
+    wish = Wish(**told)
+    return door.run(lambda app: perform(app, session, wish, dry_run=dry_run, ask=not yes, as_json=as_json))
+
+
+async def perform(app: App, name: str, wish: Wish, *, dry_run: bool, ask: bool, as_json: bool) -> int:
+    summary = await find(app.runtime, name)
+    if not summary.undoing:
+        plan, files = await app.runtime.plan_undo(summary.id, wish)
+        if dry_run and as_json:
+            return _told_json(summary, plan, files)
+        if not as_json:
+            _put(app, plan_lines(summary, plan, files))
+        if dry_run:
+            return codes.FAILED.number if plan.left else codes.OK.number
+        if plan.left and not plan.steps:
+            raise blocked(plan.left)
+        if ask and sys.stdin.isatty() and plan.steps and not confirmed("Put these back?"):
+            raise UserError("Nothing was undone.", kind="refused", next=["--yes does not ask"])
+    elif dry_run:
+        raise UserError("An undo was cut off: `sylph undo` finishes it first.", kind="wrong_state")
+    await app.runtime.send(
+        summary.id, Undo(turn=wish.turn, call=wish.call, files=wish.files, force=wish.force, redo=wish.redo)
+    )
+    done = await app.runtime.last_undo(summary.id)
+    assert done
+    if as_json:
+        put_json(_facts(summary, done))
+    else:
+        _put(
+            app, [*([line("An undo that was cut off is finished.")] if summary.undoing else []), *restored_lines(done)]
+        )
+    return codes.FAILED.number if done.left else codes.OK.number
+
+
+def plan_lines(summary: Summary, plan: UndoStarted, files: tuple[FileDiff, ...]) -> list[Line]:
+    """What would be done, with the differences."""
+    what = f"redo of {plan.redo}" if plan.redo else f"undo of {', '.join(plan.calls[:10])}"
+    if len(plan.calls) > 10:
+        what += f" and {count(len(plan.calls) - 10, 'more call')}"
+    head = line(f"{summary.id} {plan.turn}: {what}, {count(len(plan.steps), 'path')} in {summary.workspace}", "bold")
+    left = [line("left as they are:", "warn"), *left_lines(plan.left)] if plan.left else []
+    nothing = [] if plan.steps or plan.left else [line("Everything is as it was already.")]
+    return [head, *file_lines(files, diff=True), *left, *nothing]
+
+
+def _put(app: App, lines: list[Line]) -> None:
+    put(painted(lines, colour=sys.stdout.isatty() and app.config.terminal.colour).rstrip("\n"))
+
+
+def _told_json(summary: Summary, plan: UndoStarted, files: tuple[FileDiff, ...]) -> int:
+    put_json(
+        {
+            "session": summary.id,
+            "undo": "",
+            "dry_run": True,
+            "turn": plan.turn,
+            "calls": plan.calls,
+            "files": files,
+            "left": [{"path": each.path, "why": each.why} for each in plan.left],
+        }
+    )
+    return codes.FAILED.number if plan.left else codes.OK.number
+
+
+def _facts(summary: Summary, done: FilesRestored) -> dict[str, Any]:
+    left = [{"path": each.path, "why": each.why} for each in done.left]
+    return {"session": summary.id, "undo": done.undo, "restored": done.restored, "left": left}

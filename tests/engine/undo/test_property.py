@@ -1,0 +1,109 @@
+"""Whatever calls and people do to a tree, an undo puts back exactly what the calls did, and touches nothing else."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.undo.trees import Change, Tree, changes, tree_of
+
+from sylph.core.tool import Judged
+from sylph.engine.runs import Runner
+from sylph.engine.undo import ledger
+from sylph.engine.undo.checkpoints import Checkpoints
+from sylph.engine.undo.ledger import Ledger
+from sylph.engine.undo.restore import Workshop
+from sylph.engine.undo.view import Rules
+
+COMMAND = Judged("write", "caution", commands=("sh",))
+
+
+class Story:
+    """A workspace in which calls and a person take turns, with a copy of the tree after each."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "work"
+        self.root.mkdir()
+        self.checkpoints = Checkpoints(home / "undo", Rules(), Runner(home / "runs"))
+        self.ledger = Ledger()
+        self.trees: list[tuple[str, Tree]] = []
+
+    def change(self, some: list[Change]) -> None:
+        for each in some:
+            each(self.root)
+
+    def person(self, some: list[Change]) -> None:
+        self.change(some)
+        self.trees.append(("person", tree_of(self.root)))
+
+    async def call(self, some: list[Change]) -> None:
+        name = f"c{len(self.trees)}"
+        await self.checkpoints.before("s", name, str(self.root), COMMAND)
+        self.change(some)
+        for fact in await self.checkpoints.after("s", name, str(self.root), ok=True):
+            self.ledger.see("t1", fact)
+        self.checkpoints.done("s", name)
+        self.trees.append(("call", tree_of(self.root)))
+
+    def undo(self) -> dict[str, str]:
+        workshop = Workshop(str(self.root).encode(), self.checkpoints.contents, Rules())
+        meant = [made for made in self.ledger.made if not made.undone]
+        steps, left = workshop.steps(ledger.targets(meant, force=False), force=False)
+        restored, more = workshop.apply(steps)
+        assert set(restored) | {each.path for each in more} == {step.path for step in steps}
+        return {each.path: each.why for each in (*left, *more)}
+
+    def expected(self, path: str) -> object:
+        """What must be there: what the person made of it last, or what was there in the beginning."""
+        state = self.trees[0][1].get(path)
+        before = state
+        for who, tree in self.trees[1:]:
+            now = tree.get(path)
+            if who == "person" and now != before:
+                state = now
+            before = now
+        return state
+
+
+some = st.lists(changes(), min_size=1, max_size=4)
+
+
+@given(some, st.lists(some, max_size=4))
+def test_what_only_calls_changed_comes_back_whole(first: list[Change], calls: list[list[Change]]) -> None:
+    async def story(home: Path) -> None:
+        told = Story(home)
+        told.person(first)
+        for each in calls:
+            await told.call(each)
+        assert told.undo() == {}
+        assert tree_of(told.root) == told.trees[0][1]
+
+    with tempfile.TemporaryDirectory() as home:
+        asyncio.run(story(Path(home)))
+
+
+@given(some, st.lists(st.tuples(st.booleans(), some), max_size=6))
+def test_nothing_of_the_person_is_touched(first: list[Change], acts: list[tuple[bool, list[Change]]]) -> None:
+    async def story(home: Path) -> None:
+        told = Story(home)
+        told.person(first)
+        for by_call, each in acts:
+            if by_call:
+                await told.call(each)
+            else:
+                told.person(each)
+        before = tree_of(told.root)
+        left = told.undo()
+        after = tree_of(told.root)
+        touched = {made.change.path for made in told.ledger.made}
+        for path in before.keys() | after.keys() | touched:
+            if path not in touched:
+                assert after.get(path) == before.get(path), path
+            elif path not in left:
+                assert after.get(path) == told.expected(path), path
+            else:
+                assert after.get(path) in (before.get(path), told.expected(path)), path
+
+    with tempfile.TemporaryDirectory() as home:
+        asyncio.run(story(Path(home)))

@@ -1,0 +1,383 @@
+"""Undo through a session: what is written down, what comes back, what is refused, and what a crash leaves."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.engine.undo.trees import tree_of
+
+from sylph.core import commands, facts
+from sylph.core.changes import FilesChanged, FilesRestored, UndoStarted, bytes_of, name_of, shown
+from sylph.core.errors import UserError
+from sylph.core.events import Event
+from sylph.core.provider import Reply, Request
+from sylph.core.tool import Args, Context, Judged, Result, Tool
+from sylph.engine.book import Book
+from sylph.engine.runtime import Runtime
+from sylph.engine.undo.contents import Contents
+from sylph.engine.undo.ledger import Wish
+from sylph.engine.undo.view import Rules
+from sylph.testing import Line, begin, call, calls, play, runtime, say
+from sylph.tools.all import workspace_tools
+
+
+class Named(Args, frozen=True, kw_only=True):
+    path: str
+
+
+async def name(args: Named, context: Context) -> Result:
+    target = context.workspace / args.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("named\n")
+    (context.workspace / "besides").write_text("x")
+    return Result(text="")
+
+
+def judge(args: Named, context: Context) -> Judged:
+    return Judged("write", "safe", writes=(str(context.workspace / args.path),))
+
+
+NAMED = Tool(name="named", description="", args=Named, run=name, effect="write", judge=judge)
+RULES = Rules(skip=frozenset({b"node_modules", b"__pycache__"}), files=200, each=10_000)
+
+
+def stage(home: Path, lines: Sequence[Line], rules: Rules = RULES, *tools: Tool) -> Runtime:
+    return runtime(home, lines, tools=(*workspace_tools(dict(os.environ)), *tools), undo=rules)
+
+
+@pytest.fixture
+def work(home: Path) -> Path:
+    folder = home / "work"
+    (folder / "src").mkdir(parents=True)
+    (folder / "a.txt").write_text("one\ntwo\n")
+    (folder / "src" / "b.py").write_text("b = 1\n")
+    (folder / "link").symlink_to("a.txt")
+    return folder
+
+
+def sh(command: str) -> Line:
+    return call("shell", command=command)
+
+
+def of(events: Sequence[Event], kind: type) -> list[Event]:
+    return [event for event in events if isinstance(event.body, kind)]
+
+
+def changed(events: Sequence[Event]) -> dict[str, str]:
+    """The paths that facts tell of, each with the call that changed it."""
+    bodies = [event.body for event in events if isinstance(event.body, FilesChanged)]
+    return {change.path: body.call for body in bodies for change in body.changes}
+
+
+async def test_a_turn_comes_back_exactly_and_the_model_hears_of_it(home: Path, work: Path) -> None:
+    before = tree_of(work)
+    seen: list[str] = []
+
+    def listen(request: Request) -> Reply:
+        seen.append(str(request))
+        return say("I see.")
+
+    lines = [
+        sh("echo new > a.txt; rm -r src; mkdir -p x/y; ln -sfn x link; chmod 600 a.txt"),
+        call("write", path="q/r.txt", content="r\n"),
+        say("Done."),
+        listen,
+    ]
+    async with stage(home, lines) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        assert changed(events)["q/r.txt"] == "t1_c2"
+        assert set(changed(events)) == {"a.txt", "src", "src/b.py", "x", "x/y", "link", "q", "q/r.txt"}
+        await engine.send(id, commands.Undo())
+        assert tree_of(work) == before
+        await play(engine, id, "what now?")
+        assert "undid what t1_c1, t1_c2 had done" in seen[0]
+
+
+async def test_a_redo_brings_it_back_and_an_undo_goes_further_back_each_time(home: Path, work: Path) -> None:
+    trees = [tree_of(work)]
+    async with stage(home, [sh("echo 1 > n"), say(""), sh("echo 2 > n; rm a.txt"), say("")]) as engine:
+        id = await begin(engine, work)
+        for text in ("first", "second"):
+            await play(engine, id, text)
+            trees.append(tree_of(work))
+        for command, expected in (
+            (commands.Undo(), 1),
+            (commands.Undo(redo=True), 2),
+            (commands.Undo(), 1),
+            (commands.Undo(), 0),
+            (commands.Undo(redo=True), 1),
+            (commands.Undo(redo=True), 2),
+            (commands.Undo(turn="t1"), 0),
+        ):
+            await engine.send(id, command)
+            assert tree_of(work) == trees[expected], command
+        with pytest.raises(UserError, match="undone already"):
+            await engine.send(id, commands.Undo())
+
+
+async def test_what_somebody_else_changed_since_is_left_unless_by_force(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo x >> a.txt; echo x >> src/b.py"), say("")]) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        (work / "a.txt").write_text("mine\n")
+        await engine.send(id, commands.Undo())
+        restored = await engine.last_undo(id)
+        assert restored
+        assert [each.path for each in restored.left] == ["a.txt"]
+        assert (work / "a.txt").read_text() == "mine\n"
+        assert (work / "src" / "b.py").read_text() == "b = 1\n"
+        with pytest.raises(UserError, match=r"Nothing was undone. a.txt: it was changed since by somebody else"):
+            await engine.send(id, commands.Undo())
+        await engine.send(id, commands.Undo(force=True))
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+        await engine.send(id, commands.Undo(redo=True))
+        assert (work / "a.txt").read_text() == "mine\n"
+
+
+async def test_only_some_files_or_back_to_a_call(home: Path, work: Path) -> None:
+    lines = [sh("echo 1 > n1; echo x > a.txt"), sh("echo 2 > src/n2"), sh("echo 3 > src/n3"), say("")]
+    async with stage(home, lines) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        await engine.send(id, commands.Undo(files=("*.txt",)))
+        assert sorted(tree_of(work)) == ["a.txt", "link", "n1", "src", "src/b.py", "src/n2", "src/n3"]
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+        await engine.send(id, commands.Undo(call="t1_c3"))
+        assert not (work / "src" / "n3").exists()
+        await engine.send(id, commands.Undo(files=("src",)))
+        assert sorted(tree_of(work)) == ["a.txt", "link", "n1", "src", "src/b.py"]
+        for wish in (commands.Undo(turn="t9"), commands.Undo(files=("nothing",))):
+            with pytest.raises(UserError, match="nothing to undo"):
+                await engine.send(id, wish)
+
+
+async def test_what_is_not_covered_is_said(home: Path, work: Path) -> None:
+    (work / "node_modules").mkdir()
+    (work / "big").write_bytes(b"x" * 20_000)
+    command = "echo 1 > node_modules/m; echo more >> big; mkfifo pipe; mkdir __pycache__; head -c 20000 /dev/zero > new"
+    async with stage(home, [sh(command), say("")]) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        (told,) = of(events, FilesChanged)
+        assert isinstance(told.body, FilesChanged)
+        assert [gap.partition(":")[0] for gap in told.body.gaps] == ["big", "node_modules/ changed"]
+        await engine.send(id, commands.Undo())
+        restored = await engine.last_undo(id)
+        assert restored
+        assert {each.path: each.why for each in restored.left} == {"big": "what it held is not kept here any more"}
+        assert sorted(tree_of(work)) == [
+            "__pycache__", "a.txt", "big", "link", "node_modules", "node_modules/m", "src", "src/b.py"
+        ]  # fmt: skip
+
+
+async def test_a_folder_with_too_many_files_is_said_once_and_named_files_are_covered(home: Path, work: Path) -> None:
+    for number in range(210):
+        (work / f"f{number}").touch()
+    lines = [sh("rm f1"), sh("rm f2"), call("named", path="a.txt"), say("")]
+    async with stage(home, lines, RULES, NAMED) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        gaps = [gap for event in events if isinstance(event.body, FilesChanged) for gap in event.body.gaps]
+        assert gaps == ["more than 200 files: what commands change here is not covered (undo.max_files)"]
+        assert changed(events) == {"a.txt": "t1_c3"}
+
+
+async def test_a_turn_that_is_stopped_tells_what_it_had_changed(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo x > n; echo y > a.txt; sleep 60"), say("")]) as engine:
+        id = await begin(engine, work)
+        await engine.send(id, commands.Send(text="go"))
+        while not (work / "n").exists():  # noqa: ASYNC110 - a file of another process
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        await engine.send(id, commands.Interrupt(reason="enough"))
+        await engine.settled(id)
+        assert set(changed(await engine.read(id))) == {"n", "a.txt"}
+        await engine.send(id, commands.Undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+        assert not (work / "n").exists()
+
+
+async def test_undo_is_refused_while_a_turn_runs_and_where_nothing_was_changed(home: Path, work: Path) -> None:
+    async with stage(home, [sh("sleep 60"), say("")]) as engine:
+        id = await begin(engine, work)
+        with pytest.raises(UserError, match="this session changed no files"):
+            await engine.send(id, commands.Undo())
+        with pytest.raises(UserError, match="no undo to take back"):
+            await engine.send(id, commands.Undo(redo=True))
+        await engine.send(id, commands.Send(text="go"))
+        await asyncio.sleep(0.1)
+        with pytest.raises(UserError, match="cannot be undone while a turn is open"):
+            await engine.send(id, commands.Undo())
+        await engine.send(id, commands.Interrupt())
+        await engine.settled(id)
+
+
+async def test_where_undo_is_off_nothing_is_kept(home: Path, work: Path) -> None:
+    async with runtime(home, [sh("echo x > n"), say("")], tools=workspace_tools(dict(os.environ))) as engine:
+        id = await begin(engine, work)
+        assert changed(await play(engine, id, "go")) == {}
+        with pytest.raises(UserError, match="switched off"):
+            await engine.send(id, commands.Undo())
+    assert not (home / "data" / "undo").exists()
+
+
+async def test_a_dry_run_of_an_undo_changes_nothing_and_shows_the_difference(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo three >> a.txt; chmod +x src/b.py; printf '\\0' > bin"), say("")]) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        before, seq = tree_of(work), engine.log.head(id).seq
+        plan, files = await engine.plan_undo(id, Wish())
+        assert tree_of(work) == before
+        assert engine.log.head(id).seq == seq
+        assert [step.path for step in plan.steps] == ["a.txt", "bin", "src/b.py"]
+        assert [(each.path, each.what, each.added, each.removed) for each in files] == [
+            ("a.txt", "changed", 0, 1), ("bin", "deleted", None, None), ("src/b.py", "changed", None, None)
+        ]  # fmt: skip
+        assert files[2].note == "mode 0755 → 0644"
+        (turn,) = await engine.changes(id)
+        assert turn.files[0].diff.splitlines()[-1] == "+three"
+        assert turn.files[1].note == "binary, 1 bytes"
+
+
+async def test_a_fork_can_undo_too_and_two_undos_do_not_get_in_each_others_way(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo x > a.txt"), say("")]) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        other = await engine.fork(id)
+        await engine.send(other, commands.Undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+        await engine.send(id, commands.Undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+
+
+async def test_an_imported_session_says_what_is_missing(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo x > a.txt"), say("")]) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        rows = [row async for row in engine.export(id)]
+    assert b"one" not in b"".join(rows)
+    elsewhere = home / "elsewhere"
+    async with stage(elsewhere, []) as engine:
+        await engine.import_(rows)
+        with pytest.raises(UserError, match="what it held is not kept here"):
+            await engine.send(id, commands.Undo())
+
+
+async def test_an_undo_that_was_cut_off_is_finished_by_the_next_or_by_a_message(home: Path, work: Path) -> None:
+    before = tree_of(work)
+    lines = [sh("echo 1 > n1; echo 2 > n2; rm a.txt"), say(""), sh("rm -r src"), say(""), say("ok")]
+    async with stage(home, lines) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "one")
+        middle = tree_of(work)
+        await play(engine, id, "two")
+        plan, _ = await engine.plan_undo(id, Wish(turn="t2"))
+        await _cut_off(engine, id, plan)
+        (work / "src").mkdir()
+        await engine.send(id, commands.Undo())
+        assert tree_of(work) == middle
+        plan, _ = await engine.plan_undo(id, Wish(turn="t1"))
+        await _cut_off(engine, id, plan)
+        (work / "n1").unlink()
+        await play(engine, id, "three")
+        assert tree_of(work) == before
+        done = [event.body for event in of(await engine.read(id), FilesRestored)]
+        assert [body.resumed for body in done if isinstance(body, FilesRestored)] == [True, True]
+
+
+async def _cut_off(engine: Runtime, id: str, plan: UndoStarted) -> None:
+    """What a kill right after the first fact of an undo leaves."""
+    book = Book(id, engine._shelf)  # pyright: ignore[reportPrivateUsage] - a process that dies
+    await book.emit(plan, actor="user")
+
+
+async def test_a_hostile_workspace_leads_nowhere(home: Path, work: Path) -> None:
+    outside = home / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret\n")
+    (work / "out").symlink_to(outside)
+    async with stage(home, [sh("echo x > src/b.py; echo y > src/n"), say("")]) as engine:
+        id = await begin(engine, work)
+        await play(engine, id, "go")
+        (work / "src").rename(work / "was")
+        (work / "src").symlink_to(outside)
+        (outside / "b.py").write_text("x\n")
+        (outside / "n").write_text("y\n")
+        with pytest.raises(UserError, match=r"a link now, or gone|changed since"):
+            await engine.send(id, commands.Undo())
+        await engine.send(id, commands.Undo(force=True))
+        restored = await engine.last_undo(id)
+        assert restored
+        assert [each.why for each in restored.left] == ["a folder on the way to it is a link now, or gone"]
+        assert sorted(path.name for path in outside.iterdir()) == ["b.py", "n", "secret"]
+        assert (outside / "b.py").read_text() == "x\n"
+
+
+async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
+    odd = work / os.fsdecode(b"\xff\xfe")
+    odd.write_text("odd\n")
+    async with stage(home, [sh("rm ./*"), say("")]) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        name = name_of(b"\xff\xfe")
+        assert name in changed(events)
+        assert (bytes_of(name), shown(name)) == (b"\xff\xfe", "\\xff\\xfe")
+        await engine.send(id, commands.Undo())
+        assert odd.read_text() == "odd\n"
+
+
+async def test_two_calls_at_once_in_one_folder_do_not_claim_each_others_work(home: Path, work: Path) -> None:
+    slow = sh("echo slow > s1; while ! [ -e go ]; do sleep 0.02; done; echo slow > s2")
+    async with stage(home, [slow, sh("echo quick > q1"), say(""), say("")]) as engine:
+        one, other = await begin(engine, work), await begin(engine, work)
+        await engine.send(one, commands.Send(text="slow"))
+        while not (work / "s1").exists():  # noqa: ASYNC110 - a file of another process
+            await asyncio.sleep(0.01)
+        (work / "s1").unlink()
+        await play(engine, other, "quick")
+        (work / "go").touch()
+        await engine.settled(one)
+        assert "q1" in changed(await engine.read(other))
+        assert "q1" not in changed(await engine.read(one))
+        assert "s2" in changed(await engine.read(one))
+
+
+async def test_a_tool_that_names_what_it_writes_is_watched_only_there(home: Path, work: Path) -> None:
+    lines = [calls(("named", {"path": "deep/er/n"}), ("named", {"path": "a.txt"})), say("")]
+    async with stage(home, lines, RULES, NAMED) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        assert changed(events) == {"deep": "t1_c1", "deep/er": "t1_c1", "deep/er/n": "t1_c1", "a.txt": "t1_c2"}
+        await engine.send(id, commands.Undo())
+        assert not (work / "deep").exists()
+        assert (work / "besides").exists()
+
+
+async def test_a_purge_and_an_erasure_drop_contents(home: Path, work: Path) -> None:
+    (work / "key").write_text("hunter2 is the password\n")
+    async with stage(home, [sh("rm key"), say(""), sh("echo other > a.txt"), say("")]) as engine:
+        id, other = await begin(engine, work), await begin(engine, work)
+        await play(engine, id, "one")
+        await play(engine, other, "two")
+        kept = Contents(home / "data" / "undo" / "contents")
+        assert any(b"hunter2" in (kept.get(each) or b"") for each in kept.digests())
+        assert await engine.erase(id, "hunter2") >= 1
+        assert not any(b"hunter2" in (kept.get(each) or b"") for each in kept.digests())
+        with pytest.raises(UserError, match="not kept here"):
+            await engine.send(id, commands.Undo())
+        await engine.purge(id)
+        await engine.send(other, commands.Undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+        await engine.purge(other)
+        assert not list((home / "data" / "undo" / "open").glob("*/*"))
+
+
+async def test_facts_of_files_name_their_call_as_cause(home: Path, work: Path) -> None:
+    async with stage(home, [sh("echo x > n"), say("")]) as engine:
+        id = await begin(engine, work)
+        events = await play(engine, id, "go")
+        (told,), (called,) = of(events, FilesChanged), of(events, facts.ToolCalled)
+        assert told.cause == called.seq
