@@ -84,7 +84,8 @@ def _one(name: str, found: list[tuple[Tool, Ruling]], *, as_json: bool) -> int:
     put("  arguments")
     schema = tool.spec.schema
     for field, about in schema.get("properties", {}).items():
-        need = "" if field in schema.get("required", ()) else f" (default {about.get('default')!r})"
+        need = " (needed)" if field in schema.get("required", ()) else ""
+        need = f" (default {about['default']!r})" if "default" in about else need
         put(f"    {field:<12} {flat(str(about.get('description', '')), 100)}{need}")
     return 0
 
