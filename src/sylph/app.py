@@ -166,7 +166,7 @@ def build(config: Config) -> App:
     parts = Parts(
         gateway=Gateway(_providers(endpoints, client), _patience(config)),
         plugins=(
-            Plugin(name="workspace", tools=workspace_tools(config.environ)),
+            Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
             Plugin(name="history", tools=(history(LogArchive(store_of(config))),)),
             scout.plugin(),

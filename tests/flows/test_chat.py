@@ -96,7 +96,7 @@ async def test_a_stopped_answer_is_not_said_again_in_the_next(sylph: Sylph, mode
 
 
 async def test_a_key_typed_twice_is_not_sent(sylph: Sylph, model: Model) -> None:
-    server = await model([call("shell", command="sleep 1"), say("Done.")])
+    server = await model([call("shell", command="touch made; sleep 1"), say("Done.")])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("wait\r")
@@ -273,7 +273,7 @@ async def test_lines_from_a_pipe_are_said_one_after_the_other(sylph: Sylph, mode
 
 
 async def test_a_dumb_terminal_gets_plain_lines(sylph: Sylph, model: Model) -> None:
-    await model([call("shell", command="true"), say("Done.")])
+    await model([call("shell", command="touch made"), say("Done.")])
     chat = await sylph.open("chat", TERM="dumb")
     await chat.see("> ")
     chat.type("do it\n")

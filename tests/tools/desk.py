@@ -13,12 +13,14 @@ import pytest
 
 from sylph.core.errors import ToolError
 from sylph.core.events import Fact
+from sylph.core.places import Places, real
 from sylph.core.tool import Context, Question, Result, Tool
 from sylph.engine.jobs import SessionJobs
 from sylph.engine.runs import CallRuns, Runner
 from sylph.tools.all import workspace_tools
 
-TOOLS = {tool.name: tool for tool in workspace_tools(os.environ)}
+PLACES = Places(home=real(Path.home()))
+TOOLS = {tool.name: tool for tool in workspace_tools(os.environ, PLACES)}
 
 
 @dataclass

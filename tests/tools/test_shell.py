@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tools.desk import TOOLS, Desk, refused
+from tests.tools.desk import PLACES, TOOLS, Desk, refused
 
 from sylph.tools import shell
 from sylph.tools.kin import living
@@ -80,7 +80,7 @@ async def test_a_command_runs_in_its_folder_with_its_variables(desk: Desk) -> No
 
 async def test_credentials_are_not_passed_on_and_nothing_prompts(desk: Desk) -> None:
     tool = shell.shell(
-        {"PATH": os.defpath, "OPENAI_API_KEY": "k1", "db_password": "k2", "GH_TOKEN": "k3", "HOME": "/h"}
+        {"PATH": os.defpath, "OPENAI_API_KEY": "k1", "db_password": "k2", "GH_TOKEN": "k3", "HOME": "/h"}, PLACES
     )
     told = (await desk.use(tool, command="env")).text.splitlines()
     assert not any("k1" in line or "k2" in line or "k3" in line for line in told)
@@ -88,7 +88,7 @@ async def test_credentials_are_not_passed_on_and_nothing_prompts(desk: Desk) -> 
 
 
 async def test_without_bash_the_plain_shell_does(desk: Desk) -> None:
-    assert (await desk.use(shell.shell({"PATH": "/nowhere"}), command="echo hi")).text == "hi\n[exit 0]"
+    assert (await desk.use(shell.shell({"PATH": "/nowhere"}, PLACES), command="echo hi")).text == "hi\n[exit 0]"
 
 
 @pytest.mark.parametrize("arguments", [{"command": "a\0b"}, {"command": "true", "env": {"A=B": "c"}}])

@@ -15,6 +15,8 @@ class Places:
     """Sylph's home, its data and its config file."""
     source: tuple[Path, ...] = ()
     """The program itself."""
+    temporary: tuple[Path, ...] = (Path("/tmp"), Path("/var/tmp"))
+    """Where anybody may put what is not kept."""
 
 
 def real(path: str | os.PathLike[str]) -> Path:

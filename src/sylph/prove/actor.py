@@ -11,6 +11,7 @@ import msgspec
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored
+from sylph.core.places import Places
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
 from sylph.engine.gateway import Gateway, Patience
@@ -158,7 +159,7 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Run
     parts = Parts(
         gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001)),
         plugins=(
-            Plugin(name="workspace", tools=workspace_tools(environ)),
+            Plugin(name="workspace", tools=workspace_tools(environ, Places(home=place.root))),
             scout.plugin(),
             outside.plugin(setting.port),
         ),

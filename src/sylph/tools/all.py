@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sylph.core.places import Places
 from sylph.core.tool import Tool
 from sylph.tools.ask import ASK
 from sylph.tools.edit import EDIT, MULTI_EDIT
@@ -21,10 +22,10 @@ from sylph.tools.shell import shell
 from sylph.tools.verify import verify
 
 
-def workspace_tools(environ: Mapping[str, str]) -> tuple[Tool, ...]:
+def workspace_tools(environ: Mapping[str, str], places: Places) -> tuple[Tool, ...]:
     """Every tool for work in a workspace, always in this order; commands run with `environ`, less its secrets."""
     program = located(environ)
     searcher = Ripgrep(program) if program else Scan()
     files = (READ, WRITE, EDIT, MULTI_EDIT, PATCH, MOVE, COPY, DELETE, MAKE)
     search = (LIST, tree(searcher), EXISTS, verify(environ), find(searcher), grep(searcher))
-    return (*files, *search, shell(environ), jobs(environ), python(environ), git(environ), PLAN, ASK)
+    return (*files, *search, shell(environ, places), jobs(environ, places), python(environ), git(environ), PLAN, ASK)

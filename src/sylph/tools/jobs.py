@@ -3,15 +3,17 @@
 import asyncio
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
+from sylph.core.places import Places
 from sylph.core.run import Input, Job, Order, Why
 from sylph.core.text import first_line
 from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.tools.shell import QUIET, check, clean
+from sylph.tools.shell import QUIET, check, clean, judged
 from sylph.tools.workspace import folder, shown
 
 ENDED: dict[Why, str] = {
@@ -44,7 +46,7 @@ class JobArgs(Args, frozen=True, kw_only=True):
     close: Annotated[bool, Meta(description="For input: then close its stdin.")] = False
 
 
-def jobs(environ: Mapping[str, str]) -> Tool:
+def jobs(environ: Mapping[str, str], places: Places) -> Tool:
     """The tool; its commands get `environ` without what looks like a credential."""
     interpreter = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
     basis = {**clean(environ), **QUIET}
@@ -83,6 +85,9 @@ def jobs(environ: Mapping[str, str]) -> Tool:
             case "stop":
                 return _ended(args, await context.jobs.stop(args.id), context)
 
+    def judge(args: JobArgs, context: Context) -> Judged:
+        return _judge(args, context, places)
+
     return Tool(
         name="job",
         description="Commands in the background (servers, long builds). They go on when the turn ends.",
@@ -99,14 +104,17 @@ def jobs(environ: Mapping[str, str]) -> Tool:
 
 
 END = "[end of input]"
-SAID = {"start": "starts a job", "input": "sends a running job what it reads", "stop": "stops a job"}
+SAID = {"input": "sends a running job what it reads", "stop": "stops a job"}
 
 
-def judge(args: JobArgs, _: Context) -> Judged:
+def _judge(args: JobArgs, context: Context, places: Places) -> Judged:
     if args.action in ("list", "output", "wait"):
         return Judged("read", "safe", "only looks at jobs")
-    commands = (args.command,) if args.action == "start" else ()
-    return Judged("write", "caution", SAID[args.action], commands=commands, outside=args.outside and bool(commands))
+    if args.action != "start":
+        return Judged("write", "caution", SAID[args.action])
+    found = replace(judged(args.command, args.cwd, context, places, args.env), outside=args.outside)
+    # It goes on when the turn has ended: that is more than a look.
+    return replace(found, effect="write", why=f"starts a job: {found.why}") if found.effect == "read" else found
 
 
 async def preview(args: JobArgs, context: Context) -> str:

@@ -6,11 +6,14 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
 from sylph.core.errors import ToolError, Trouble, Unknown
+from sylph.core.places import Places
 from sylph.core.run import Lost, Order, Ran, Why
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.tools.workspace import folder, printable, reported
@@ -49,7 +52,7 @@ class Shell(Args, frozen=True, kw_only=True):
     outside: Annotated[bool, Meta(description="Run outside of the sandbox; the user is asked.")] = False
 
 
-def shell(environ: Mapping[str, str]) -> Tool:
+def shell(environ: Mapping[str, str], places: Places) -> Tool:
     """The tool; its commands get `environ` without what looks like a credential."""
     interpreter = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
     basis = {**clean(environ), **QUIET}
@@ -57,6 +60,9 @@ def shell(environ: Mapping[str, str]) -> Tool:
     async def run(args: Shell, context: Context) -> Result:
         order = _order(interpreter, args, context, basis)
         return _told(await context.runs.run(order, Live(context.output).add), args, context)
+
+    def judge(args: Shell, context: Context) -> Judged:
+        return replace(judged(args.command, args.cwd, context, places, args.env), outside=args.outside)
 
     async def recover(args: Shell, context: Context) -> Result | None:
         ran = await context.runs.attach(Live(context.output).add)
@@ -80,6 +86,15 @@ def shell(environ: Mapping[str, str]) -> Tool:
 async def preview(args: Shell, context: Context) -> str:
     how = ", outside of the sandbox" if args.outside else ""
     return f"would run in {printable(str(folder(context.workspace, args.cwd)))}{how}:\n{args.command}"
+
+
+def judged(command: str, cwd: str, context: Context, places: Places, env: Mapping[str, str] | None = None) -> Judged:
+    """What a command line would do in a folder of the workspace."""
+    # Imported with the first command: reading command lines takes a while to load.
+    from sylph.tools.command.judge import judge_line
+
+    place = Path(os.path.join(context.workspace, cwd.replace("\0", "")))  # noqa: PTH118
+    return judge_line(command, cwd=place, workspace=context.workspace, places=places, env=env)
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""A command line, read and judged before it runs."""

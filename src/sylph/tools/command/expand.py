@@ -1,0 +1,218 @@
+"""Words to arguments: braces, tildes, variables and wildcards, as far as they are known before the command runs."""
+
+import glob
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from sylph.tools.command.tree import Hole, Lit, Word
+
+MOST = 64
+BRACES = 16
+LONGEST = 4096
+_SEQUENCE = re.compile(r"-?\d{1,4}\.\.-?\d{1,4}|[A-Za-z]\.\.[A-Za-z]")
+_WILD = re.compile(r"[*?]|\[.+\]")
+
+Parts = tuple[Lit | Hole, ...]
+Variables = Mapping[str, frozenset[str] | None]
+"""What each variable may hold; None where only the run can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One argument. What is not `known` has its source as text; a `choice` is one of several that it may be."""
+
+    text: str
+    known: bool = True
+    pattern: str = ""
+    choice: bool = False
+    loose: bool = False
+    """Whether only the run can tell how many words it becomes."""
+
+    @property
+    def may_be_option(self) -> bool:
+        return self.text[:1] in ("-", "+") if self.certain else self.text[:1] in ("", "-", "+", "$", "`", "*", "?", "[")
+
+    @property
+    def certain(self) -> bool:
+        return self.known and not self.pattern
+
+    @property
+    def sure(self) -> str | None:
+        """The text, if that is what the argument will be."""
+        return self.text if self.certain and not self.choice else None
+
+
+@dataclass(slots=True)
+class _Field:
+    text: str = ""
+    pattern: str = ""
+    known: bool = True
+    begun: bool = False
+    loose: bool = False
+
+    def add(self, text: str, *, bare: bool, known: bool = True) -> None:
+        self.text += text
+        self.pattern += text if bare else glob.escape(text)
+        self.known, self.begun = self.known and known, True
+
+    def arg(self, *, choice: bool) -> Arg:
+        wild = glob.escape(self.text) != self.pattern and _WILD.search(self.text)
+        return Arg(self.text, self.known, self.pattern if wild else "", choice, self.loose)
+
+
+def arguments(word: Word, variables: Variables) -> list[Arg]:
+    """The arguments that the word becomes: none, one or many."""
+    found: dict[Arg, None] = {}
+    if sum(part.text.count("{") for part in word.parts if isinstance(part, Lit) and part.bare) > BRACES:
+        return [Arg(word.raw, known=False, loose=True)]
+    several = list(islice(_braces(word.parts), MOST + 1))
+    if len(several) > MOST:
+        return [Arg(word.raw, known=False, loose=True)]
+    for parts in several:
+        for arg in _expanded(_home(parts), variables):
+            found[arg] = None
+    return list(found)
+
+
+def value(word: Word, variables: Variables) -> frozenset[str] | None:
+    """What a variable can be given by the word: it is not split, and wildcards stay as they are."""
+    parts = _home(word.parts)
+    alternatives = _alternatives(parts, variables)
+    if alternatives is None:
+        return None
+    found = frozenset("".join(text for text, _ in each) for each in alternatives)
+    return found if all(len(text) <= LONGEST for text in found) else None
+
+
+def _expanded(parts: Parts, variables: Variables) -> Iterable[Arg]:
+    alternatives = _alternatives(parts, variables)
+    if alternatives is None:
+        yield from _split(((part.text if isinstance(part, Lit) else part.raw, part) for part in parts), choice=False)
+        return
+    for each in alternatives:
+        yield from _split(each, choice=len(alternatives) > 1)
+
+
+def _alternatives(parts: Parts, variables: Variables) -> Sequence[Sequence[tuple[str, Lit | Hole]]] | None:
+    """Each way the word may come out; None if only the run can tell."""
+    options: list[list[tuple[str, Lit | Hole]]] = []
+    count = 1
+    for part in parts:
+        values = frozenset({part.text}) if isinstance(part, Lit) else _values(part, variables)
+        if values is None:
+            return None
+        options.append([(text, part) for text in sorted(values)])
+        count *= len(values)
+        if count > MOST:
+            return None
+    return list(product(*options))
+
+
+def _values(hole: Hole, variables: Variables) -> frozenset[str] | None:
+    if hole.name == "IFS" and "IFS" not in variables:
+        return frozenset({" "})
+    if hole.bare and "IFS" in variables:
+        # Where words end is not known any more.
+        return None
+    return variables.get(hole.name) if hole.name else None
+
+
+def _split(pieces: Iterable[tuple[str, Lit | Hole]], *, choice: bool) -> Iterable[Arg]:
+    """The fields of a word, divided where an unquoted variable holds blanks."""
+    field = _Field()
+    for text, part in pieces:
+        if isinstance(part, Lit) or not part.bare:
+            unknown = isinstance(part, Hole) and text == part.raw
+            field.add(text, bare=part.bare, known=not unknown)
+            continue
+        if text == part.raw:
+            field.add(text, bare=False, known=False)
+            field.loose = True
+            continue
+        for number, piece in enumerate(re.split(r"[ \t\n]+", text)):
+            if number and field.begun:
+                yield field.arg(choice=choice)
+                field = _Field()
+            if piece:
+                field.add(piece, bare=True)
+    if field.begun:
+        yield field.arg(choice=choice)
+
+
+def _home(parts: Parts) -> Parts:
+    """A tilde at the start stands for a home."""
+    first = parts[0] if parts else None
+    if not isinstance(first, Lit) or not first.bare or not first.text.startswith("~"):
+        return parts
+    user, slash, rest = first.text.partition("/")
+    hole = Hole(user, "HOME" if user == "~" and (slash or len(parts) == 1) else "", bare=False)
+    return (hole, Lit(f"/{rest}", bare=True), *parts[1:]) if slash else (hole, *parts[1:])
+
+
+def _braces(parts: Parts) -> Iterable[Parts]:
+    """`a{b,c}` as ab and ac."""
+    for index, part in enumerate(parts):
+        if isinstance(part, Lit) and part.bare and "{" in part.text:
+            found = _group(parts, index)
+            if found:
+                before, choices, after = found
+                for choice in choices:
+                    yield from _braces((*before, *choice, *after))
+                return
+    yield parts
+
+
+def _group(parts: Parts, index: int) -> tuple[Parts, list[Parts], Parts] | None:
+    """The first group of braces that begins in the part at `index`: what is before, what is in it, what is after."""
+    text = parts[index]
+    assert isinstance(text, Lit)
+    for begin in (found.start() for found in re.finditer("{", text.text)):
+        choices: list[list[Lit | Hole]] = [[]]
+        level = 0
+        rest: Sequence[Lit | Hole] = (Lit(text.text[begin + 1 :], bare=True), *parts[index + 1 :])
+        for number, part in enumerate(rest):
+            if not isinstance(part, Lit) or not part.bare:
+                choices[-1].append(part)
+                continue
+            end, level = _divide(part.text, level, choices)
+            if end >= 0:
+                complete = len(choices) > 1 or _run(choices)
+                if not complete:
+                    break
+                before = (*parts[:index], Lit(text.text[:begin], bare=True)) if begin else parts[:index]
+                after = (Lit(part.text[end:], bare=True), *rest[number + 1 :])
+                return before, [tuple(choice) for choice in choices], after if part.text[end:] else rest[number + 1 :]
+    return None
+
+
+def _divide(text: str, level: int, choices: list[list[Lit | Hole]]) -> tuple[int, int]:
+    """Adds `text` to the choices. Where the group ends in it, and the level of braces it leaves open."""
+    begin = 0
+    for at, char in enumerate(text):
+        level += (char == "{") - (char == "}")
+        if level < 0 or (char == "," and level == 0):
+            if text[begin:at]:
+                choices[-1].append(Lit(text[begin:at], bare=True))
+            begin = at + 1
+            if level < 0:
+                return at + 1, level
+            choices.append([])
+    if text[begin:]:
+        choices[-1].append(Lit(text[begin:], bare=True))
+    return -1, level
+
+
+def _run(choices: list[list[Lit | Hole]]) -> bool:
+    """A group such as {1..9}: put into `choices` as what it counts."""
+    only = choices[0]
+    if len(only) != 1 or not isinstance(only[0], Lit) or not _SEQUENCE.fullmatch(only[0].text):
+        return False
+    first, _, last = only[0].text.partition("..")
+    numbers = first.lstrip("-").isdigit()
+    low, high = sorted((int(first), int(last)) if numbers else (ord(first), ord(last)))
+    choices[:] = [
+        [Lit(str(each) if numbers else chr(each), bare=True)] for each in range(low, min(high, low + MOST) + 1)
+    ]
+    return True

@@ -1,0 +1,188 @@
+"""What is found out about a command line: its worst effect, and its paths, hosts and commands."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sylph.core.facts import Effect, Risk
+from sylph.core.places import Places
+from sylph.core.protected import guarded
+from sylph.core.tool import Judged
+from sylph.tools.command.expand import Arg
+
+EFFECTS: tuple[Effect, ...] = ("read", "write", "external", "self")
+RISKS: tuple[Risk, ...] = ("safe", "caution", "dangerous")
+SHOWN = 70
+LISTED = 2000
+# Reading or writing these touches no file.
+_PIPE = re.compile(r"/dev/(fd/\d+|null|stdin|stdout|stderr|tty|zero|u?random)")
+
+
+@dataclass(slots=True)
+class Scene:
+    workspace: str
+    places: Places
+    cwds: tuple[str, ...] | None
+    """Where the shell may be; None where only the run can tell."""
+    shown: str = ""
+    effect: Effect = "read"
+    risk: Risk = "safe"
+    why: str = ""
+    reads: dict[str, None] = field(default_factory=dict[str, None])
+    writes: dict[str, None] = field(default_factory=dict[str, None])
+    hosts: dict[str, None] = field(default_factory=dict[str, None])
+    commands: dict[str, None] = field(default_factory=dict[str, None])
+    reaches: int = 0
+    """How often something outside of this machine was reached for."""
+    _worst: tuple[int, int] = (-1, -1)
+
+    @property
+    def judged(self) -> Judged:
+        return Judged(
+            self.effect,
+            self.risk,
+            self.why or "does nothing",
+            reads=tuple(self.reads),
+            writes=tuple(self.writes),
+            hosts=tuple(self.hosts),
+            commands=tuple(self.commands),
+        )
+
+    def note(self, effect: Effect, risk: Risk, reason: str) -> None:
+        """The command that is looked at does this."""
+        self.reaches += effect == "external"
+        rank = (RISKS.index(risk), EFFECTS.index(effect))
+        if rank > self._worst:
+            self._worst = rank
+            self.why = f"{self.name} {reason}" if self.shown else reason
+        self.effect = EFFECTS[max(EFFECTS.index(self.effect), rank[1])]
+        self.risk = RISKS[max(RISKS.index(self.risk), rank[0])]
+
+    @property
+    def name(self) -> str:
+        text = " ".join(self.shown.split())
+        return f"`{text if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}`"
+
+    def read(self, arg: Arg) -> None:
+        """The command looks at what the argument names."""
+        paths = self.paths(arg)
+        if paths is None:
+            self.note("read", "caution", "reads what only the run can tell")
+            return
+        for path in paths:
+            self._reading(path)
+
+    def suspect(self, names: Iterable[str]) -> None:
+        """The command looks for these: that matters where they are guarded."""
+        for path in (path for name in names for cwd in self.cwds or () if (path := real(cwd, name))):
+            if guarded(path, writing=False, places=self.places):
+                self._reading(path)
+
+    def _reading(self, path: str) -> None:
+        if _stream(path):
+            return
+        self.reads[path] = None
+        guard = guarded(path, writing=False, places=self.places)
+        if guard:
+            self.note(guard.effect or "read", guard.risk, guard.why)
+        elif not self.inside(path):
+            self.note("read", "caution", f"reads {path}, outside of the workspace")
+
+    def write(self, arg: Arg, reason: str = "writes files", risk: Risk = "caution") -> None:
+        """The command makes, changes or removes what the argument names."""
+        paths = self.paths(arg)
+        if paths is None:
+            self.note(
+                "write", "dangerous" if risk == "dangerous" else "caution", f"{reason} that only the run can tell"
+            )
+            return
+        for path in paths:
+            self._writing(path, reason, risk)
+
+    def _writing(self, path: str, reason: str, risk: Risk) -> None:
+        if _stream(path):
+            return
+        self.writes[path] = None
+        guard = guarded(path, writing=True, places=self.places)
+        if guard:
+            self.note(guard.effect or "write", guard.risk, guard.why)
+        if path.startswith("/dev/"):
+            self.note("write", "dangerous", "writes to a device")
+        elif self.inside(path):
+            self.note("write", risk, reason)
+        elif any(path.startswith(f"{top}/") for top in self.places.temporary):
+            self.note(
+                "write",
+                "dangerous" if risk == "dangerous" else "caution",
+                f"{reason} in the folder for temporary files",
+            )
+        else:
+            self.note("write", "dangerous", f"{reason} outside of the workspace")
+
+    def inside(self, path: str) -> bool:
+        return path == self.workspace or path.startswith(self.workspace.rstrip("/") + "/")
+
+    def root(self, path: str) -> bool:
+        """Whether the path is the whole workspace, the home, or holds one of them."""
+        tops = (self.workspace, str(self.places.home))
+        return path == "/" or any(top == path or top.startswith(path.rstrip("/") + "/") for top in tops)
+
+    def paths(self, arg: Arg) -> list[str] | None:
+        """The real paths that an argument may name; None if only the run can tell."""
+        if not arg.known or (self.cwds is None and not arg.text.startswith("/")):
+            return None
+        if _PIPE.fullmatch(arg.text):
+            return []
+        found = [path for cwd in self.cwds or ("/",) if (path := real(cwd, arg.text)) is not None]
+        if not arg.pattern:
+            return found
+        return [each for cwd in self.cwds or ("/",) for each in self._matches(cwd, arg)]
+
+    def _matches(self, cwd: str, arg: Arg) -> Iterable[str]:
+        """The folder in which wildcards are looked for, and what they find there that is guarded."""
+        head, _, tail = arg.pattern.rpartition("/")
+        top = real(cwd, _fixed(arg.text) or ("/" if arg.text.startswith("/") else "."))
+        if top is None:
+            return
+        yield top
+        if not any(char in head for char in "*?["):
+            place = Path(real(cwd, f"{head}/" if head or arg.pattern.startswith("/") else ".") or top)
+            for name in _listed(place):
+                if fnmatch.fnmatchcase(name, tail) and (tail.startswith(".") or not name.startswith(".")):
+                    path = real(str(place), name)
+                    if path and (guarded(path, writing=False, places=self.places) or not self.inside(path)):
+                        yield path
+
+
+def real(cwd: str, text: str) -> str | None:
+    """The path with its links followed, also where its last parts do not exist; None for what can be no path."""
+    try:
+        return os.path.realpath(os.path.join(cwd, text))  # noqa: PTH118
+    except (OSError, ValueError):
+        return None
+
+
+def _stream(path: str) -> bool:
+    """A link may lead to one of these."""
+    return bool(_PIPE.fullmatch(path)) or path.startswith("/dev/pts/")
+
+
+def _fixed(text: str) -> str:
+    """The folders of a path before the first one with a wildcard."""
+    fixed: list[str] = []
+    for part in text.split("/")[:-1]:
+        if any(char in part for char in "*?["):
+            break
+        fixed.append(part)
+    return "/".join(fixed) or ("/" if text.startswith("/") else "")
+
+
+def _listed(place: Path) -> list[str]:
+    try:
+        with os.scandir(place) as entries:
+            return [entry.name for entry, _ in zip(entries, range(LISTED), strict=False)]
+    except OSError:
+        return []
