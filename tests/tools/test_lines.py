@@ -19,7 +19,7 @@ from sylph.tools.command.programs.table import known
 
 CORPUS = Path(__file__).with_name("shell_lines.txt")
 FOLDERS = """
-    work/src work/build work/.git/hooks outside temp home/.ssh home/.aws home/.sylph/data sylph/engine
+    work/src/deep work/build work/.git/hooks outside temp home/.ssh home/.aws home/.sylph/data sylph/engine
 """
 FILES = """
     work/src/main.py work/README.md work/.env work/.env.example work/-n work/server.pem outside/file.txt
@@ -31,7 +31,7 @@ PLAIN = re.compile(r"[a-z][\w.-]*( |$)")
 # Words that mean something only to the shell itself, and not behind a program that runs others.
 SHELL_WORDS = names(
     "if for while until case select function time coproc done cd eval trap set export declare let test source alias"
-    " shopt enable hash complete command exec builtin mapfile kill type"
+    " shopt enable hash complete command exec builtin mapfile kill type read printf"
 )
 
 
@@ -99,6 +99,7 @@ def stage(root: Path) -> Stage:
     for file in FILES.split():
         (root / file).write_text("text\n")
     (root / "work/out").symlink_to("../outside")
+    (root / "work/in").symlink_to("src/deep")
     (root / "work/home").symlink_to(root / "home")
     return Stage(root)
 

@@ -1,8 +1,9 @@
 """One simple command that is to be judged, and its options."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from sylph.core.facts import Effect, Risk
 from sylph.tools.command.expand import Arg
@@ -16,8 +17,7 @@ class Runs(Protocol):
     def script(self, text: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Fed:
+class Fed(Struct, frozen=True):
     """What comes in on the standard input of a command."""
 
     kind: Literal["nothing", "pipe", "file", "download", "text"] = "nothing"
@@ -27,8 +27,7 @@ class Fed:
 NOTHING = Fed()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     name: str
     args: tuple[Arg, ...]
     scene: Scene
@@ -60,8 +59,7 @@ class Call:
 Handler = Callable[[Call], None]
 
 
-@dataclass(slots=True)
-class Options:
+class Options(Struct):
     given: list[tuple[str, Arg | None]] = field(default_factory=list[tuple[str, Arg | None]])
     operands: list[Arg] = field(default_factory=list[Arg])
     unsure: bool = False

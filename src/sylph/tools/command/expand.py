@@ -3,8 +3,9 @@
 import glob
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
+
+from msgspec import Struct
 
 from sylph.tools.command.tree import Hole, Lit, Word
 
@@ -19,8 +20,7 @@ Variables = Mapping[str, frozenset[str] | None]
 """What each variable may hold; None where only the run can tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
+class Arg(Struct, frozen=True):
     """One argument. What is not `known` has its source as text; a `choice` is one of several that it may be."""
 
     text: str
@@ -44,8 +44,7 @@ class Arg:
         return self.text if self.certain and not self.choice else None
 
 
-@dataclass(slots=True)
-class _Field:
+class _Field(Struct):
     text: str = ""
     pattern: str = ""
     known: bool = True

@@ -55,9 +55,10 @@ class Pieces(Scanner):
         found = _RESERVED.match(self.text, self.at)
         if not found or found[0] not in RESERVED:
             return ""
-        following = self.text[found.end() : found.end() + 1]
-        ends = following in META or self.text.startswith("\\\n", found.end())
-        return found[0] if ends else ""
+        end = found.end()
+        while self.text.startswith("\\\n", end):
+            end += 2
+        return found[0] if self.text[end : end + 1] in META else ""
 
     def expect(self, *words: str) -> str:
         self.space(lines=True)

@@ -2,7 +2,8 @@
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sylph.tools.command.tree import Here, Hole, Lit, Script, Unparsable, Word
 
@@ -20,8 +21,7 @@ _CODE = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})
 _OCTAL = re.compile(r"[0-7]{1,3}")
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """A word in the making."""
 
     parts: list[Lit | Hole] = field(default_factory=list[Lit | Hole])
@@ -272,7 +272,7 @@ class Scanner(ABC):
     def sum(self, text: str) -> Word:
         draft = Draft()
         self._sum(draft, text)
-        draft.text(text)
+        draft.parts.append(Hole(text))
         return draft.word()
 
     def _ansi(self) -> str:

@@ -4,8 +4,9 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sylph.core.facts import Effect, Risk
 from sylph.core.places import Places
@@ -17,12 +18,12 @@ EFFECTS: tuple[Effect, ...] = ("read", "write", "external", "self")
 RISKS: tuple[Risk, ...] = ("safe", "caution", "dangerous")
 SHOWN = 70
 LISTED = 2000
+_TYPICAL = (".env", ".netrc", "id_rsa", "id_ed25519", "server.pem", "private.key")
 # Reading or writing these touches no file.
 _PIPE = re.compile(r"/dev/(fd/\d+|null|stdin|stdout|stderr|tty|zero|u?random)")
 
 
-@dataclass(slots=True)
-class Scene:
+class Scene(Struct):
     workspace: str
     places: Places
     cwds: tuple[str, ...] | None
@@ -80,6 +81,14 @@ class Scene:
         for path in (path for name in names for cwd in self.cwds or () if (path := real(cwd, name))):
             if guarded(path, writing=False, places=self.places):
                 self._reading(path)
+
+    def likely(self, top: str, pattern: str) -> list[str]:
+        """Names of secrets that a pattern would find anywhere below a folder."""
+        if not any(char in pattern for char in "*?["):
+            return [f"{top}/{pattern}"]
+        found = [name for name in _TYPICAL if fnmatch.fnmatchcase(name, pattern)]
+        dotted = pattern.startswith(".")
+        return [f"{top}/{name}" for name in found if name.startswith(".") == dotted and pattern != "*"]
 
     def _reading(self, path: str) -> None:
         if _stream(path):
@@ -148,6 +157,10 @@ class Scene:
         if top is None:
             return
         yield top
+        if any(char in head for char in "*?["):
+            for path in (real(cwd, name) for name in self.likely(top, tail)):
+                if path and guarded(path, writing=False, places=self.places):
+                    yield path
         if not any(char in head for char in "*?["):
             place = Path(real(cwd, f"{head}/" if head or arg.pattern.startswith("/") else ".") or top)
             for name in _listed(place):
@@ -163,6 +176,13 @@ def real(cwd: str, text: str) -> str | None:
         return os.path.realpath(os.path.join(cwd, text))  # noqa: PTH118
     except (OSError, ValueError):
         return None
+
+
+def reached(cwd: str, text: str) -> list[str]:
+    """Where `cd` may lead: by the names that were used, and by the links behind them."""
+    physical = real(cwd, text)
+    named = os.path.normpath(os.path.join(cwd, text))  # noqa: PTH118
+    return [named] if physical is None or real("/", named) == physical else [named, physical]
 
 
 def _stream(path: str) -> bool:

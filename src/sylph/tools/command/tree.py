@@ -1,23 +1,22 @@
 """A command line as a tree: what bash would make of the text, before anything is expanded."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 
 class Unparsable(Exception):
     """The text is not a command line that can be read with certainty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lit:
+class Lit(Struct, frozen=True):
     """Text that stands for itself; in `bare` text braces, tildes and wildcards still have their meaning."""
 
     text: str
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """What only the run can tell: a variable by its `name`, or else a substitution."""
 
     raw: str
@@ -25,8 +24,7 @@ class Hole:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     parts: tuple[Lit | Hole, ...]
     scripts: tuple["Script", ...] = ()
     """What runs while the word is expanded."""
@@ -52,8 +50,7 @@ class Word:
         return "".join(part.text if isinstance(part, Lit) else part.raw for part in self.parts)
 
 
-@dataclass(slots=True)
-class Here:
+class Here(Struct):
     """The body of a here-document, which is read only after the line that announces it."""
 
     mark: str
@@ -62,8 +59,7 @@ class Here:
     body: Word | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """`target` is None where a descriptor is copied or closed, or the text itself is given."""
 
     op: str
@@ -71,28 +67,24 @@ class Redirect:
     here: Here | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Struct, frozen=True):
     name: str
     value: tuple[Word, ...]
     array: bool = False
     index: Word | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     words: tuple[Word, ...] = ()
     assigns: tuple[Assign, ...] = ()
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     parts: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Anything that holds commands. What is in a `shell` cannot change the shell around it; what is in a `maybe` may
     not happen at all, or happen often."""
 
@@ -106,14 +98,12 @@ class Block:
     """Whether the words are sums, in which a variable's value is worked out too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     name: str
     body: "Node"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One pipeline of a list. `after` is the operator before it."""
 
     node: "Node"

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sylph.tools.command.call import NOTHING, Call, Fed
 from sylph.tools.command.environment import judge_variable
 from sylph.tools.command.expand import Arg, arguments, value
+from sylph.tools.command.names import names
 from sylph.tools.command.parse import DECLARE, parse
 from sylph.tools.command.programs.table import handler, known
-from sylph.tools.command.scene import Scene
+from sylph.tools.command.scene import Scene, reached
 from sylph.tools.command.tree import (
     Assign,
     Block,
@@ -33,8 +35,7 @@ _SYSTEM = re.compile(r"/(usr/|usr/local/|opt/homebrew/)?s?bin/[^/]+")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)/([^/]*)/.*")
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     scene: Scene
     variables: dict[str, frozenset[str] | None]
     functions: dict[str, Node] = field(default_factory=dict[str, Node])
@@ -64,12 +65,19 @@ class Walk:
 
     def assigned(self, script: Script) -> None:
         """What each variable may hold at some time: a loop may use what stands further down."""
+        named = dict[str, None]()
         for assign in _assigns(script):
+            named[assign.name] = None
             held = self.variables.get(assign.name, frozenset[str]())
             given = None if assign.array or len(assign.value) != 1 else value(assign.value[0], self.variables)
-            if any(isinstance(part, Lit) and _HIDDEN.search(part.text) for word in assign.value for part in word.parts):
+            if any(map(_hides, assign.value)):
                 self.hiding.add(assign.name)
             self.variables[assign.name] = None if held is None or given is None else held | given
+        shown = self.scene.shown
+        for name in named:
+            self.scene.shown = f"{name}=…"
+            judge_variable(name, self.variables[name], self.scene)
+        self.scene.shown = shown
 
     def inner(self, script: Script, fed: Fed = NOTHING) -> None:
         """Commands of a shell of their own: its folder and functions are not those of the shell around it."""
@@ -119,6 +127,8 @@ class Walk:
             self._expansion(word)
         if node.sums:
             self._sums(word.raw for word in node.words)
+            if any(map(_hides, node.words)):
+                self.scene.note("write", "dangerous", "works out a text that hides a command")
         fed = self._redirects(node.redirects) or fed
         if node.kind == "shell":
             self.inner(node.body, fed)
@@ -142,10 +152,10 @@ class Walk:
         declares = bool(args) and args[0].sure in DECLARE
         self._show(args, node.assigns)
         for assign in node.assigns:
-            held = self.variables.get(assign.name)
-            judge_variable(assign.name, held, self.scene)
             if assign.index is not None:
                 self._sums([assign.index.raw])
+            if declares and any(map(_hides, assign.value)):
+                self.scene.note("write", "dangerous", "works out a text that hides a command")
         fed = self._redirects(node.redirects) or fed
         if args:
             self.run(args, fed)
@@ -248,15 +258,21 @@ class Walk:
         if target.choice or target.text == "-" or name == "popd" or len(given) > 1 or "CDPATH" in self.variables:
             self.scene.cwds = None
             return
-        paths = self.scene.paths(target)
-        if paths is None or target.pattern:
+        if (self.scene.cwds is None and not target.text.startswith("/")) or not target.certain:
             self.scene.cwds = None
             return
         self.scene.read(target)
-        here = self.scene.cwds or ()
+        here = self.scene.cwds or ("/",)
+        # A shell goes up by the name it came by, the system by where it is.
+        paths = [path for cwd in here for path in reached(cwd, target.text)]
         self.scene.cwds = tuple(dict.fromkeys(paths))
         # A folder that is not there yet: if it cannot be entered, what follows happens here.
         self.waiting = () if all(map(_folder, paths)) else here
+
+
+def _hides(word: Word) -> bool:
+    """Whether a text stands for itself here, but would run something where it is worked out."""
+    return any(isinstance(part, Lit) and _HIDDEN.search(part.text) for part in word.parts)
 
 
 def _folder(path: str) -> bool:
@@ -307,19 +323,20 @@ def _in_word(word: Word) -> Iterable[Assign]:
         yield from _assigns(script)
 
 
+_SETTERS = DECLARE | names("read mapfile readarray getopts printf let unset")
+
+
 def _by_builtin(words: Sequence[Word]) -> Iterable[Assign]:
-    """Commands that give variables a value that is not seen here."""
-    if words and words[0].raw in (
-        "read",
-        "mapfile",
-        "readarray",
-        "getopts",
-        "printf",
-        "let",
-        "unset",
-        "eval",
-        *DECLARE,
-    ):
-        for word in words[1:]:
-            for name in re.findall(r"[A-Za-z_]\w*", word.raw):
-                yield Assign(name, ())
+    """Commands that give variables a value that is not seen here, also behind `command` and `builtin`."""
+    given = [word.raw for word in words]
+    while given and given[0] in ("command", "builtin", "--", "-p"):
+        given.pop(0)
+    if not given or given[0] not in _SETTERS or (given[0] == "printf" and not _stores(given)):
+        return
+    for text in given[1:]:
+        for name in re.findall(r"[A-Za-z_]\w*", text):
+            yield Assign(name, ())
+
+
+def _stores(given: Sequence[str]) -> bool:
+    return len(given) > 1 and given[1].startswith("-v")

@@ -2,7 +2,7 @@
 
 import re
 
-from sylph.tools.command.call import Call, Handler, options
+from sylph.tools.command.call import Call, Handler, Options, options
 from sylph.tools.command.names import names
 
 _VERSION = names("--version -V -v version --help -h help")
@@ -87,10 +87,16 @@ def builder(call: Call) -> None:
 
 
 _FETCH = names(
-    "install i add ci update upgrade remove uninstall get sync download fetch create init dlx x exec publish"
+    "install i add ci view info update upgrade remove uninstall get sync download fetch create init dlx x exec publish"
     " login adduser push audit outdated search vendor require global link tool self"
 )
-_LIST = names("list ls show freeze check info view why tree --version -V version help config-list metadata")
+_LIST = names("list ls freeze check --version -V version help")
+_SHOW = names("pip pip3 pipx")
+
+
+def _lists(name: str, first: str | None, given: Options) -> bool:
+    own = (first == "show" and name in _SHOW) or (first == "tree" and name == "cargo")
+    return (first in _LIST or own) and not given.unsure
 
 
 def package(call: Call) -> None:
@@ -103,7 +109,7 @@ def package(call: Call) -> None:
     )
     first = given.operands[0].sure if given.operands else (call.args[0].sure if call.args else None)
     second = given.operands[1].text if len(given.operands) > 1 else ""
-    if not call.args or (first in _LIST and not given.unsure):
+    if not call.args or _lists(call.name, first, given):
         call.looks()
     elif first == "pip" or (first == "tool" and second == "run"):
         package(Call("pip", call.args[1:], call.scene, call.shell, call.fed))

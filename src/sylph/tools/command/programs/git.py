@@ -100,6 +100,7 @@ def _files(call: Call, name: str, args: tuple[Arg, ...]) -> None:
     if name in ("mv", "apply", "am"):
         for operand in given.operands:
             (call.scene.write if name == "mv" else call.scene.read)(operand)
+    call.scene.suspect(operand.text.rpartition(":")[2] for operand in given.operands)
     if name in ("diff", "grep", "show", "blame", "log"):
         for operand in given.operands:
             if operand.text.startswith(("/", "..")) or (operand.text.startswith("$") and not operand.known):

@@ -1,15 +1,15 @@
 """Programs that only look, unless one of a few options is given."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from sylph.tools.command.call import Call, Handler, options
 from sylph.tools.command.expand import Arg
 from sylph.tools.command.names import names
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """`taking`: options with a value; `writing`: options whose value is a file that is written; `running`: options
     that make it run something or change something else; `reading`: options whose value is a file that is read."""
 
@@ -53,6 +53,8 @@ def _operands(call: Call, operands: list[Arg], spec: Look, *, patterned: bool) -
     if spec.paths == "none":
         return
     first = 1 if spec.paths == "rest" and not patterned else 0
+    # What is taken for a pattern may be a file all the same.
+    call.scene.suspect(operand.text for operand in operands[:first])
     for number, operand in enumerate(operands[first:]):
         if spec.paths == "pair" and number >= 1:
             call.scene.write(operand, "writes a file")
@@ -63,14 +65,14 @@ def _operands(call: Call, operands: list[Arg], spec: Look, *, patterned: bool) -
 _ALL = names(
     "cat tac nl od hd hexdump strings cmp comm paste join fold fmt expand unexpand column rev tsort dir vdir df"
     " zcat gzcat bzcat xzcat  zless md5sum sha1sum sha224sum sha256sum sha384sum sha512sum shasum md5 b2sum cksum"
-    " sum base64 base32 nm size readelf objdump wdiff colordiff  realpath readlink zipinfo lsattr getfacl csvlook"
-    " csvstat csvcut exa eza lsd pdftotext identify exiftool mediainfo look zcmp zdiff"
+    " sum nm size readelf objdump wdiff colordiff  realpath readlink zipinfo lsattr getfacl"
+    " exa eza lsd look zcmp zdiff"
 )
 _NONE = names(
     "true false : pwd echo sleep seq yes factor numfmt uname whoami id groups who w users last uptime free vmstat"
     " lscpu lsblk nproc arch getconf pgrep pidof  printenv locale tty which whereis basename dirname expr cal"
-    " tput clear times tr lsof ss netstat lspci lsusb lsmod sw_vers logname hostid  apropos whatis getent uuidgen"
-    " compgen jobs dirs wait ulimit umask type hash shift break continue return exit"
+    " tput clear times tr lsof netstat lspci lsusb lsmod sw_vers logname hostid  apropos whatis getent uuidgen"
+    " jobs dirs wait ulimit umask type hash shift break continue return exit"
 )
 _OPTIONS: dict[str, Look] = {
     "head": Look(taking=names("-n -c --lines --bytes")),
@@ -114,7 +116,7 @@ _OPTIONS: dict[str, Look] = {
             " --replace --max-columns --encoding --max-depth --sort --sortr --color --colors --max-filesize"
             " --type-add --engine --context-separator"
         ),
-        running=names("--pre= --hostname-bin= -z --search-zip"),
+        running=names("--pre= --hostname-bin="),
         reading=names("-f --file --ignore-file"),
     ),
     "ag": Look("rest", taking=names("-A -B -C -m -G -g --ignore --depth"), running=names("--pager=")),
@@ -165,6 +167,9 @@ _OPTIONS: dict[str, Look] = {
     "ps": Look("none", taking=names("-o -p -u -C --sort --format")),
     "top": Look("none", taking=names("-n -d -p -u")),
     "printf": Look("none"),
+    "base64": Look(taking=names("-w -b --wrap --break"), writing=names("-o --output"), reading=names("-i --input")),
+    "base32": Look(taking=names("-w --wrap")),
+    "ss": Look("none", running=names("-K --kill"), reading=names("-F --filter"), writing=names("-D --diag")),
     "cloc": Look(
         taking=names("--include-lang --exclude-dir"),
         writing=names("--out --report-file --sql --ignored --counted"),
@@ -194,6 +199,13 @@ def hostname(call: Call) -> None:
         call.note("write", "dangerous", "renames this machine")
 
 
+def date(call: Call) -> None:
+    look(_OPTIONS["date"])(call)
+    given = options(call.args, names("-d --date -r --reference -f --file"))
+    if any(not operand.text.startswith("+") for operand in given.operands):
+        call.note("write", "dangerous", "sets the clock")
+
+
 def printf(call: Call) -> None:
     call.looks()
     if call.args and call.args[0].text == "-v" and any("[" in arg.text for arg in call.args[1:2]):
@@ -208,5 +220,6 @@ TABLE: dict[str, Handler] = {
     "less": less,
     "more": less,
     "hostname": hostname,
+    "date": date,
     "printf": printf,
 }

@@ -186,7 +186,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _SIDE = re.compile(
-    r"writefile|load_extension|edit\s*\(|readfile|fts3_tokenizer|\b(insert|update|delete|create|attach|replace|vacuum|drop)\b",
+    r"\n\s*\.|writefile|load_extension|edit\s*\(|readfile|fts3_tokenizer|\b(insert|update|delete|create|attach|replace|vacuum|drop)\b",
     re.IGNORECASE,
 )
 
@@ -243,7 +243,7 @@ TABLE: dict[str, Handler] = {
         cloud,
     ),
     **dict.fromkeys(names("docker podman nerdctl docker-compose buildah crictl ctr lxc"), docker),
-    **dict.fromkeys(names("sqlite3 sqlite duckdb"), sqlite),
+    **dict.fromkeys(names("sqlite3 sqlite"), sqlite),
     **dict.fromkeys(
         names(
             "psql mysql mariadb mongo mongosh redis-cli mysqldump pg_dump pg_restore dropdb createdb dropuser"

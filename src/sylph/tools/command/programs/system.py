@@ -18,8 +18,10 @@ def either(looking: str, reason: str) -> Handler:
     look = names(looking)
 
     def judge(call: Call) -> None:
-        first = next((arg.text for arg in call.args if not arg.text.startswith("-") or arg.text in look), "-")
-        if first in look and all(arg.known for arg in call.args):
+        given = [arg.text for arg in call.args]
+        first = next((text for text in given if not text.startswith("-") or text in look), "-")
+        dashed = all(text in look for text in given if text.startswith("-"))
+        if first in look and dashed and all(arg.known and "=" not in arg.text for arg in call.args):
             call.looks()
         else:
             call.note("write", "dangerous", reason)
@@ -106,7 +108,7 @@ _GRAVE = {
         "screencapture import scrot"
     ),
     "changes keys": ("gpg gpg2 ssh-keygen ssh-add ssh-agent keytool security secret-tool pass age sops certbot step"),
-    "changes what the names of commands mean": "complete bind",
+    "changes what the names of commands mean": "complete bind compgen",
     "opens a session that goes on by itself": "screen tmux dtach disown",
 }
 TABLE: dict[str, Handler] = {
@@ -114,7 +116,8 @@ TABLE: dict[str, Handler] = {
     **dict.fromkeys(
         names("systemctl service rc-service initctl supervisorctl pm2"),
         either(
-            "status is-active is-enabled is-failed list-units list-unit-files list-timers show cat --version",
+            "status is-active is-enabled is-failed list-units list-unit-files list-timers"
+            " show cat --version --user --no-pager --all -a -l --full",
             "changes the services of this machine",
         ),
     ),

@@ -115,7 +115,7 @@ def _program(call: Call, program: Arg) -> None:
         call.note("write", "caution", "runs a program that only the run can tell")
     elif re.search(r"\bsystem\s*\(|\|&?\s*getline|\|\s*\"", text):
         call.note("write", "dangerous", "runs commands out of a filter")
-    elif re.search(r"\b(system|getline)\b|@", text) or _prints_elsewhere(text):
+    elif re.search(r"\b(system|getline|ARGV|ARGC|ENVIRON)\b|@", text) or _prints_elsewhere(text):
         call.note("write", "caution", "may write or run more than can be seen here")
 
 

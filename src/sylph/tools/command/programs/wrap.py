@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sylph.core.facts import Effect, Risk
 from sylph.tools.command.call import Call, Handler, options
@@ -142,6 +143,9 @@ _FIND_PLAIN = names(
 )
 
 
+_FIND_RUNS = names("-exec -execdir -ok -okdir")
+
+
 def find(call: Call) -> None:
     args = list(call.args)
     while args and args[0].sure in ("-L", "-H", "-P"):
@@ -162,7 +166,7 @@ def find(call: Call) -> None:
 
 def _test(call: Call, arg: Arg, rest: list[Arg], roots: Sequence[Arg], *, narrowed: bool) -> None:
     """One test or action of find; what belongs to it is taken from the `rest`."""
-    if arg.text in ("-exec", "-execdir", "-ok", "-okdir"):
+    if arg.text in _FIND_RUNS:
         _each(call, rest, roots)
     elif arg.text == "-delete":
         for root in roots:
@@ -173,8 +177,8 @@ def _test(call: Call, arg: Arg, rest: list[Arg], roots: Sequence[Arg], *, narrow
         call.scene.read(rest.pop(0) if rest else SOMETHING)
     elif arg.text in _FIND_VALUES:
         named = rest.pop(0) if rest else SOMETHING
-        if arg.text in ("-name", "-iname") and named.known:
-            call.scene.suspect([f"{root.text}/{named.text}" for root in roots])
+        if arg.text in ("-name", "-iname") and named.known and any(each.text in _FIND_RUNS for each in rest):
+            call.scene.suspect(path for root in roots for path in call.scene.likely(root.text, named.text))
     elif arg.sure not in _FIND_PLAIN:
         call.note("write", "caution", "is given something that cannot be read here")
 
@@ -235,6 +239,12 @@ def sourced(call: Call) -> None:
             call.note("write", "dangerous", "runs a script that only the run can tell")
 
 
+def jobs(call: Call) -> None:
+    call.looks()
+    if "-x" in call.texts():
+        call.run(call.args[call.texts().index("-x") + 1 :] or (SOMETHING,))
+
+
 def flock(call: Call) -> None:
     given = options(call.args, names("-w -E --timeout --conflict-exit-code"), leading=True)
     for lock in given.operands[:1]:
@@ -291,6 +301,7 @@ TABLE: dict[str, Handler] = {
     "gfind": find,
     "eval": evaluated,
     "trap": trap,
+    "jobs": jobs,
     **dict.fromkeys(names("command builtin exec"), command),
     **dict.fromkeys(names("source ."), sourced),
     "flock": flock,
