@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from sylph.core.places import Places, real
 from sylph.core.tool import Judged
+from sylph.tools.command.expand import arguments
 from sylph.tools.command.judge import judge_line
 from sylph.tools.command.names import names
+from sylph.tools.command.parse import parse
 from sylph.tools.command.programs.table import known
+from sylph.tools.command.tree import Simple, Unparsable
 
 CORPUS = Path(__file__).with_name("shell_lines.txt")
 FOLDERS = """
@@ -277,6 +280,62 @@ def test_a_loop_of_links_is_no_way_out(tmp_path: Path) -> None:
     (here.workspace / "late").symlink_to("../outside/not/yet")
     assert here.judge("echo x > late/file").risk == "dangerous"
     assert here.judge("cat late").risk == "caution"
+
+
+odd_words = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "'",
+            '"',
+            "\\",
+            " ",
+            "\n",
+            "{",
+            "}",
+            ",",
+            "$'",
+            "\\x41",
+            "#",
+            "..",
+            "1",
+            "3",
+            "$",
+            "~",
+            "=",
+            "!",
+            "\t",
+            "\r",
+        ]
+        + ["-", "é", "${IFS}", "$HOME", '"$HOME"', "\\\n"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(odd_words)
+@settings(max_examples=200, deadline=None)
+@example("$HOME\\\n1")
+@example("{..},}")
+@example("${IFS}}$")
+@example("\"a\\\nb\"$'\\x41'{1..3}")
+def test_words_are_what_bash_makes_of_them(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    """Nothing but printf is run, with words in which nothing can be run."""
+    try:
+        script = parse(f"printf '%s\\0' {text}")
+    except Unparsable:
+        return
+    node = script[0].node
+    assume(len(script) == 1 and isinstance(node, Simple))
+    assert isinstance(node, Simple)
+    found = [arg for word in node.words for arg in arguments(word, {"HOME": frozenset({"/h"})})]
+    assume(all(arg.certain for arg in found))
+    env = {"HOME": "/h", "LANG": "C.UTF-8"}
+    line = ["bash", "-c", f"printf '%s\\0' {text}"]
+    done = subprocess.run(line, capture_output=True, check=True, cwd=tmp_path_factory.getbasetemp(), env=env)
+    said = done.stdout.decode().split("\0")[:-1]
+    assert {arg.text for arg in found[2:]} == set(said) - ({""} if len(found) == 2 else set[str]())
 
 
 @given(lines)

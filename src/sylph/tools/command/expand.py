@@ -64,15 +64,25 @@ class _Field(Struct):
 def arguments(word: Word, variables: Variables) -> list[Arg]:
     """The arguments that the word becomes: none, one or many."""
     found: dict[Arg, None] = {}
-    if sum(part.text.count("{") for part in word.parts if isinstance(part, Lit) and part.bare) > BRACES:
+    braces = _bare(word.parts).count("{")
+    several = list(islice(_braces(word.parts), MOST + 1)) if braces <= BRACES else []
+    if braces and (not several or len(several) > MOST or _odd(word.parts, several)):
         return [Arg(word.raw, known=False, loose=True)]
-    several = list(islice(_braces(word.parts), MOST + 1))
-    if len(several) > MOST:
-        return [Arg(word.raw, known=False, loose=True)]
+    several = several or [word.parts]
     for parts in several:
         for arg in _expanded(_home(parts), variables):
             found[arg] = None
     return list(found)
+
+
+def _bare(parts: Parts) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Lit) and part.bare)
+
+
+def _odd(parts: Parts, expanded: Sequence[Parts]) -> bool:
+    """Whether braces are left that bash may take for a group all the same."""
+    text = _bare(parts)
+    return ("," in text or ".." in text) and any(brace in _bare(each) for each in expanded for brace in "{}")
 
 
 def value(word: Word, variables: Variables) -> frozenset[str] | None:
@@ -96,6 +106,9 @@ def _expanded(parts: Parts, variables: Variables) -> Iterable[Arg]:
 
 def _alternatives(parts: Parts, variables: Variables) -> Sequence[Sequence[tuple[str, Lit | Hole]]] | None:
     """Each way the word may come out; None if only the run can tell."""
+    if any(isinstance(part, Lit) and part.bare and "$" in part.text for part in parts) and any(map(_splits, parts)):
+        # With a dollar that stands for itself, bash does not divide the word.
+        return None
     options: list[list[tuple[str, Lit | Hole]]] = []
     count = 1
     for part in parts:
@@ -109,9 +122,13 @@ def _alternatives(parts: Parts, variables: Variables) -> Sequence[Sequence[tuple
     return list(product(*options))
 
 
+def _splits(part: Lit | Hole) -> bool:
+    return isinstance(part, Hole) and part.bare
+
+
 def _values(hole: Hole, variables: Variables) -> frozenset[str] | None:
     if hole.name == "IFS" and "IFS" not in variables:
-        return frozenset({" "})
+        return frozenset({" \t\n"})
     if hole.bare and "IFS" in variables:
         # Where words end is not known any more.
         return None

@@ -214,9 +214,11 @@ class Scanner(ABC):
             self._brace(draft, begin, quoted=quoted)
         elif found := _NAME.match(self.text, self.at) or _SPECIAL.match(self.text, self.at):
             self.at = found.end()
+            if self.starts("\\\n"):
+                raise Unparsable("a line is continued in the name of a variable")
             draft.parts.append(Hole(f"${found[0]}", found[0], bare=not quoted))
         else:
-            draft.text("$")
+            draft.text("$", bare=not quoted)
 
     def _parentheses(self, draft: Draft, begin: int, *, quoted: bool) -> None:
         self.at += 1
