@@ -163,7 +163,9 @@ APPROVALS = Scenario(
     name="approvals",
     mode="ask",
     lines=(
-        calls(noted("may", 4), noted(NEVER, 5)),
+        # One after the other: asked for together, they would be one question.
+        calls(noted("may", 4)),
+        calls(noted(NEVER, 5)),
         calls(("ask_user", {"questions": [{"question": "Which colour?"}]}), write("asked.txt", "yes\n")),
         say("Asked."),
     ),

@@ -28,6 +28,9 @@ def judge_variable(name: str, held: frozenset[str] | None, scene: Scene) -> None
         mild = _HARMLESS if _TOOL.fullmatch(name) else frozenset({""})
         if held is not None and held <= mild:
             return
+        scene.commands[scene.shown] = None
         scene.note("write", "dangerous", f"sets {name}, which makes programs run something else")
     elif name in _TURN:
+        # A rule about the commands themselves does not cover this.
+        scene.commands[scene.shown] = None
         scene.note("write", "caution", f"sets {name}, which changes what programs do")

@@ -75,7 +75,8 @@ class Walk(Struct):
             self.variables[assign.name] = None if held is None or given is None else held | given
         shown = self.scene.shown
         for name in named:
-            self.scene.shown = f"{name}=…"
+            held = self.variables[name]
+            self.scene.shown = f"{name}={next(iter(held)) if held and len(held) == 1 else '…'}"
             judge_variable(name, self.variables[name], self.scene)
         self.scene.shown = shown
 
@@ -202,7 +203,11 @@ class Walk(Struct):
             elif op in ("<", "<&"):
                 self.scene.read(arg)
             else:
+                before = len(self.scene.writes)
                 self.scene.write(arg, "writes a file")
+                if len(self.scene.writes) > before or not arg.known:
+                    # So that a rule about the command alone does not let it write everywhere.
+                    self.scene.commands[f">{arg.text}"] = None
         return Fed("file") if op in ("<", "<&") else None
 
     def run(self, args: Sequence[Arg], fed: Fed) -> None:

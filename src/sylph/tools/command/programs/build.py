@@ -23,6 +23,8 @@ def interpreter(call: Call) -> None:
         _module(call, texts)
         return
     call.note("write", "caution", "runs code")
+    if call.fed.kind == "text":
+        call.scene.commands[f"{call.name} << {call.fed.text or '…'}"] = None
     inline = next(
         (
             number
@@ -38,6 +40,11 @@ def interpreter(call: Call) -> None:
         elif _GRAVE.search(code):
             call.note("write", "dangerous", "runs code that removes files, runs programs or reaches out")
         return
+    _program(call)
+
+
+def _program(call: Call) -> None:
+    """What is run when no code is given: a file, or what comes in."""
     files = [arg for arg in call.args if not arg.text.startswith("-")]
     if files and files[0].text != "/dev/fd/63":
         call.scene.read(files[0])
