@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -85,9 +86,6 @@ def jobs(environ: Mapping[str, str], places: Places) -> Tool:
             case "stop":
                 return _ended(args, await context.jobs.stop(args.id), context)
 
-    def judge(args: JobArgs, context: Context) -> Judged:
-        return _judge(args, context, places)
-
     return Tool(
         name="job",
         description="Commands in the background (servers, long builds). They go on when the turn ends.",
@@ -97,7 +95,7 @@ def jobs(environ: Mapping[str, str], places: Places) -> Tool:
         risk="caution",
         recourse="by_probe",
         preview=preview,
-        judge=judge,
+        judge=partial(_judge, places=places),
         recover=recover,
         seconds=LONGEST,
     )

@@ -115,10 +115,6 @@ def _order(interpreter: str, args: Shell, context: Context, basis: Mapping[str, 
     )
 
 
-def judge(args: Shell, _: Context) -> Judged:
-    return Judged("write", "caution", outside=args.outside)
-
-
 def check(command: str, env: Mapping[str, str]) -> None:
     """Refuses what no system can start, and variables that would lead whoever watches the command astray."""
     if any("\0" in text for text in (command, *env, *env.values())):
