@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.undo.trees import tree_of
+from tests.tools.desk import PLACES
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesChanged, FilesRestored, UndoStarted, bytes_of, name_of, shown
@@ -44,7 +45,7 @@ RULES = Rules(skip=frozenset({b"node_modules", b"__pycache__"}), files=200, each
 
 
 def stage(home: Path, lines: Sequence[Line], rules: Rules = RULES, *tools: Tool) -> Runtime:
-    return runtime(home, lines, tools=(*workspace_tools(dict(os.environ)), *tools), undo=rules)
+    return runtime(home, lines, tools=(*workspace_tools(dict(os.environ), PLACES), *tools), undo=rules)
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ async def test_undo_is_refused_while_a_turn_runs_and_where_nothing_was_changed(h
 
 
 async def test_where_undo_is_off_nothing_is_kept(home: Path, work: Path) -> None:
-    async with runtime(home, [sh("echo x > n"), say("")], tools=workspace_tools(dict(os.environ))) as engine:
+    async with runtime(home, [sh("echo x > n"), say("")], tools=workspace_tools(dict(os.environ), PLACES)) as engine:
         id = await begin(engine, work)
         assert changed(await play(engine, id, "go")) == {}
         with pytest.raises(UserError, match="switched off"):
