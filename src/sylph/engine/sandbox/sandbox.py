@@ -20,11 +20,12 @@ NOTHING = "hidden"
 FORWARD = "/run/sylph-forward.py"
 PORT = 3128
 TAIL = 20_000
-UNREACHED = re.compile(
+# Compiled when a command has failed, and not before.
+UNREACHED = (
     rb"resolve host|resolution|Name or service not known|etwork is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN"
     rb"|onnection refused|NewConnectionError|dns error"
 )
-UNWRITABLE = re.compile(rb"[Rr]ead-only file system|EROFS|Errno 30")
+UNWRITABLE = rb"[Rr]ead-only file system|EROFS|Errno 30"
 
 
 class Sandbox:
@@ -91,9 +92,9 @@ class Sandbox:
         notes = [f"{host} is not on the list: sandbox.hosts" for host in refused]
         if order.box and ran.exit:
             said = (ran.tail or ran.head)[-TAIL:]
-            if UNREACHED.search(said) and order.box.note:
+            if re.search(UNREACHED, said) and order.box.note:
                 notes.append(order.box.note)
-            if UNWRITABLE.search(said):
+            if re.search(UNWRITABLE, said):
                 notes.append(_unwritable(grip))
         return "; ".join(notes)
 
