@@ -64,7 +64,8 @@ def survey(terms: Terms) -> Places:
 def _shown(terms: Terms, home: str) -> Iterator[str]:
     yield from (str(path) for path in terms.read)
     yield from (f"{home}/{name}" for name in TOOLS)
-    yield from (sys.prefix, sys.base_prefix)
+    # Tools have programs of their own in Sylph's folder.
+    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).resolve().parents[2]))
     for folder in terms.path.split(os.pathsep):
         if Path(folder).is_absolute():
             yield _root(Path(folder))
