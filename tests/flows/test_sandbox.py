@@ -57,7 +57,7 @@ async def test_a_command_stays_in_its_workspace_and_the_model_is_told_why(sylph:
     (sylph.workspace / ".env").write_text("SECRET=canary")
     server = await model(
         [
-            call("shell", command="echo here > here; cat .env"),
+            call("shell", command="echo here > here; cat .e*"),
             call("shell", command=f"mkdir -p {outside}/deep; touch {outside}/x; touch /etc/x"),
             call("shell", command="python3 -c 'import urllib.request as u; u.urlopen(\"http://example.test\")'"),
             say("I stayed."),
