@@ -17,7 +17,7 @@ from sylph.engine.summary import SUMMARY, Summary, question_keys
 from sylph.engine.verify import verify
 from sylph.prove.outside import Sink
 from sylph.prove.place import Place, lines
-from sylph.prove.scenarios import MARKED, NEVER, NOTED, Scenario
+from sylph.prove.scenarios import MARKED, NEVER, NOTED, Scenario, TakeBack
 
 PATIENCE = 3.0
 # What is said of a background job whose end nobody saw.
@@ -174,9 +174,8 @@ def _effects(look: Look, calls: Calls) -> Iterator[str]:
         file = look.place.work / path
         if not file.is_file() or file.read_text() != content:
             yield f"{path} holds {file.read_text() if file.exists() else 'nothing'!r} and not {content!r}"
-    if "undo" in look.scenario.name:
-        extra = {path.name for path in look.place.work.iterdir()} - look.scenario.files.keys()
-        yield from (f"{name} is there though it was undone" for name in extra)
+    if any(isinstance(step, TakeBack) for step in look.scenario.steps):
+        yield from (f"{path.name} is there though it was undone" for path in look.place.work.iterdir())
     if len(calls.called) != len(wanted):
         yield f"{len(wanted)} calls were wanted and {len(calls.called)} made"
 

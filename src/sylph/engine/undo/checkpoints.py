@@ -17,7 +17,7 @@ from sylph.core.tool import Judged
 from sylph.engine.runs import Runner, read_story
 from sylph.engine.undo.contents import Contents, private
 from sylph.engine.undo.place import Place, read, write
-from sylph.engine.undo.view import Difference, Entries, Rules, TooMany, compare
+from sylph.engine.undo.view import FOLDER, Difference, Entries, Rules, TooMany, compare
 
 # Changes in one fact; more of them become more facts.
 MANY = 1000
@@ -103,11 +103,16 @@ class Checkpoints:
             return _Open(place=place, gap=self._too_many())
         file = self._file(place, session, call)
         claims = _size(self._claims(place))
+        earlier = read(file)
+        if earlier and tops is not None:
+            tops = None if earlier.tops is None else tuple(dict.fromkeys((*earlier.tops, *tops)))
         try:
             entries = place.look(tops)
             if tops is None:
                 place.keep(entries)
-            if tops is not None or not place.link(file):
+            if earlier:
+                entries = _unmade(entries, earlier.view())
+            if tops is not None or earlier or not place.link(file):
                 write(file, place.root, tops, entries)
         except TooMany:
             return _Open(place=place, gap=self._too_many())
@@ -190,10 +195,12 @@ class Checkpoints:
     def _ended(self, session: str, call: str) -> int | None:
         """When the call's command ended, if its journal tells."""
         name = self._runner.newest(f"{session}.{call}")
-        story = read_story(self._runner.folder / f"{name}.run")
+        journal = self._runner.folder / f"{name}.run"
+        story = read_story(journal)
         if story.intent is None or story.ended is None or story.intent.job:
             return None
-        return int((story.intent.at + story.ended.seconds) * 1e9) + SLACK
+        # The end is the last thing that its runner writes.
+        return journal.stat().st_mtime_ns + SLACK
 
     def _own(self, session: str, call: str, opened: _Open, changes: list[FileChange]) -> list[FileChange]:
         """Without what another call in the same workspace has claimed meanwhile; what is ours is claimed in turn."""
@@ -259,6 +266,11 @@ def _topmost(root: bytes, path: bytes) -> bytes:
     while (parent := os.path.dirname(path)) != root and not os.path.lexists(parent):
         path = parent
     return path
+
+
+def _unmade(entries: Entries, earlier: Entries) -> Entries:
+    """For a call that is made once more after a kill: folders that it may have made already are its own."""
+    return {path: entry for path, entry in entries.items() if entry.kind != FOLDER or path in earlier}
 
 
 def _facts(call: str, found: Difference, doubt: str = "") -> list[FilesChanged]:
