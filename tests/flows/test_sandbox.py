@@ -57,7 +57,7 @@ async def test_a_command_stays_in_its_workspace_and_the_model_is_told_why(sylph:
     (sylph.workspace / ".env").write_text("SECRET=canary")
     server = await model(
         [
-            call("shell", command="echo here > here; cat .e*"),
+            call("shell", command=f"echo here > here; {sys.executable} -c 'print(open(chr(46) + \"env\").read())'"),
             call("shell", command=f"mkdir -p {outside}/deep; touch {outside}/x; touch /etc/x"),
             call("shell", command="python3 -c 'import urllib.request as u; u.urlopen(\"http://example.test\")'"),
             say("I stayed."),
@@ -150,9 +150,10 @@ async def test_a_person_lets_one_command_out(sylph: Sylph, model: Model) -> None
     leave = f"touch {outside}"
     await model([call("shell", command=leave, outside=True), call("shell", command=f"touch {outside}2"), say("Done.")])
     terminal = await sylph.open("leave")
-    await terminal.see("outside of the sandbox")
+    await terminal.see("outside of the sandbox:")
+    await terminal.see("[n] no")
     terminal.type("y")
-    await terminal.see("May shell run?", times=2)
+    await terminal.see("[n] no", times=2)
     terminal.type("y")
     assert await terminal.end() == 0
     assert [path.name for path in sylph.workspace.parent.glob("outside*")] == ["outside"]
