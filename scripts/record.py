@@ -21,6 +21,7 @@ from tests.model_server import Asked, ModelServer, Step, call, calls, fail, say
 from sylph.app import App, build
 from sylph.config import load
 from sylph.core import commands, facts, signals
+from sylph.core.deliveries import DeliveryConfirmed
 from sylph.core.events import Body, Event
 from sylph.engine.runtime import NewSession
 
@@ -39,6 +40,8 @@ api_key = "not-a-key"
 window = 3000
 price_in = 1.0
 price_out = 2.0
+[notify]
+command = ["sh", "-c", 'test -e "$HOME/told" || {{ touch "$HOME/told"; exit 1; }}']
 """
 
 Story = Callable[["Stage"], Awaitable[None]]
@@ -301,6 +304,24 @@ KILLED = [
 ]
 
 
+async def notified(stage: Stage) -> None:
+    """The first try to tell the person fails while the turn goes on; the second comes after its end."""
+    await stage.begin()
+    await stage.say("tell me")
+    await stage.see(lambda body: isinstance(body, DeliveryConfirmed) and body.attempt > 0)
+    await stage.send(commands.SetSandbox(on=False))
+    await stage.say("and?")
+
+
+NOTIFIED = [
+    calls(
+        ("notify", {"title": "Begun", "text": "It takes a while.", "urgency": "low"}), ("shell", {"command": "seq 3"})
+    ),
+    say("You were told."),
+    say("That was all."),
+]
+
+
 async def program(home: Path, *words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         ROOT / ".venv" / "bin" / "sylph", *words, cwd=WORKSPACE, env=_environ(home),
@@ -378,6 +399,7 @@ STORIES: dict[str, tuple[Story, object]] = {
     "fork": (fork, FORK),
     "killed": (killed, KILLED),
     "undone": (undone, UNDONE),
+    "notified": (notified, NOTIFIED),
 }
 
 

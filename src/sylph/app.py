@@ -16,6 +16,7 @@ from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelInfo
 from sylph.core.provider import Provider as ModelProvider
+from sylph.core.text import count
 from sylph.engine.archive import LogArchive
 from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
@@ -28,7 +29,7 @@ from sylph.engine.sandbox.hosts import rules_of
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits
 from sylph.engine.undo.view import Rules
-from sylph.faculties import scout
+from sylph.faculties import courier, scout
 from sylph.net import visit
 from sylph.net.address import Proxies
 from sylph.net.http import Client
@@ -42,6 +43,8 @@ from sylph.tools.web import Chromium, Service, Web
 
 STORE = "events.db"
 _URL = "providers.%s.base_url"
+# How long a program that is done waits for what is still on its way to a person.
+LAST_TRY = 5.0
 # How long a service is waited for that is only asked for the sake of a good message.
 GLANCE = 3.0
 NO_MODEL = (
@@ -69,6 +72,12 @@ class App:
         await self.runtime.close()
         await self.web.close()
         await self.client.close()
+
+    async def delivered(self, session: str) -> str:
+        """Waits a little for what is on its way to the person; returns what there is to say of the rest of it."""
+        await self.runtime.tried(LAST_TRY)
+        left = len((await self.runtime.find(session)).outbox)
+        return f"{count(left, 'notification')} could not be delivered yet: sylph resume {session}" if left else ""
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -185,6 +194,7 @@ def build(config: Config) -> App:
             memory=limits.command_memory * 1_000_000,
         ),
         version=__version__,
+        courier=_courier(config, client),
         sandbox=terms_of(config),
         undo=_rules(config),
     )
@@ -241,6 +251,13 @@ def terms_of(config: Config, layer: str = "") -> Terms:
 def _providers(endpoints: Sequence[Endpoint], client: Client) -> dict[str, ModelProvider]:
     known: dict[str, ModelProvider] = {each.name: OpenAIChat(each, client) for each in endpoints}
     return {tour.NAME: tour.Tour(), **known}
+
+
+def _courier(config: Config, client: Client) -> courier.SetUp:
+    told = config.settings.notify
+    return courier.SetUp(
+        post=client.post, webhook=told.webhook, command=told.command, on=told.on, environ=config.environ
+    )
 
 
 def open_log(config: Config) -> Log:
@@ -325,7 +342,12 @@ def _rules(config: Config) -> Rules | None:
 
 def _patience(config: Config) -> Patience:
     limits = config.settings.limits
-    return Patience(retries=limits.retries, idle_seconds=limits.idle_seconds, concurrency=limits.concurrency)
+    return Patience(
+        retries=limits.retries,
+        first_seconds=limits.first_seconds,
+        idle_seconds=limits.idle_seconds,
+        concurrency=limits.concurrency,
+    )
 
 
 def _limits(config: Config) -> Limits:

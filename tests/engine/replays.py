@@ -32,7 +32,8 @@ async def _replay(recording: Recording, parts: Sequence[Parts]) -> None:
         found.append(await replay(recording, each, lambda name, each=each: dialects(name, each)))
         if not found[-1].divergence:
             return
-    assert not max(found, key=lambda one: one.matched).divergence
+    best = max(found, key=lambda one: one.matched)
+    assert not best.divergence, best.divergence
 
 
 def dialects(name: str, parts: Parts) -> Sequence[Provider]:

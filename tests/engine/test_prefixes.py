@@ -93,7 +93,8 @@ def test_any_prefix_of_any_log_recovers(
             asyncio.run(recovered(scenario, Place(Path(root, f"cut{number}")), prefix, blobs))
 
 
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "outside"])
+# What was erased needs the fact that vouches for it; the other one needs a world outside.
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in ("outside", "erase")])
 def test_a_scenario_goes_on_wherever_its_log_was_cut(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS[name]
     records, blobs = asyncio.run(played(scenario, Place(tmp_path / "played")))

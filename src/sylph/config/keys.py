@@ -12,7 +12,7 @@ from sylph.config.settings import Settings
 from sylph.core.errors import UserError
 from sylph.core.similar import guess
 
-SECRETS = frozenset({"api_key"})
+SECRETS = frozenset({"api_key", "webhook"})
 # What stands in the reference for a name that the user chooses.
 CHOSEN = {"providers": "NAME", "models": "ID"}
 

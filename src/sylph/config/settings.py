@@ -9,6 +9,7 @@ from sylph.core.permission import Rule
 from sylph.core.secret import HIDE
 
 LogLevel = Literal["debug", "info", "warning", "error"]
+Call = Literal["asked", "ended"]
 Network = Literal["judged", "off", "on", "hosts"]
 
 
@@ -35,7 +36,8 @@ class Limits(Part, frozen=True, kw_only=True):
     turn_seconds: Annotated[float, Meta(gt=0, description="How long one turn may take; no limit if unset.")] | None = (
         None
     )
-    idle_seconds: Annotated[float, Meta(gt=0, description="How long a model may stay silent.")] = 120.0
+    first_seconds: Annotated[float, Meta(gt=0, description="How long a model may take to begin its answer.")] = 300.0
+    idle_seconds: Annotated[float, Meta(gt=0, description="How long a model may stay silent after that.")] = 120.0
     retries: Annotated[int, Meta(ge=0, description="Further tries after a failed model call.")] = 4
     concurrency: Annotated[int, Meta(ge=1, description="Model calls at the same time.")] = 8
     tool_seconds: Annotated[float, Meta(gt=0, description="How long one tool call may take at the most.")] = 3600.0
@@ -64,6 +66,20 @@ class Limits(Part, frozen=True, kw_only=True):
 class Compaction(Part, frozen=True, kw_only=True):
     at: Annotated[float, Meta(gt=0, le=1, description="Summarise when this share of the window is used.")] = 0.75
     keep: Annotated[float, Meta(ge=0, lt=1, description="Share of the window that stays as it was said.")] = 0.3
+
+
+class Notify(Part, frozen=True, kw_only=True):
+    webhook: Annotated[
+        str, Meta(description="Address that gets each notification as JSON, with an idempotency key.")
+    ] = ""
+    command: Annotated[
+        tuple[str, ...],
+        Meta(description="Program that shows a notification; `{title}`, `{text}`, `{urgency}` are filled in."),
+    ] = ()
+    on: Annotated[
+        tuple[Call, ...],
+        Meta(description="What Sylph itself notifies of: `asked` (a question waits), `ended` (a turn is over)."),
+    ] = ()
 
 
 class Approvals(Part, frozen=True, kw_only=True):
@@ -164,6 +180,7 @@ class Settings(Part, frozen=True, kw_only=True):
     limits: Limits = Limits()
     sandbox: Sandbox = Sandbox()
     compaction: Compaction = Compaction()
+    notify: Notify = Notify()
     web: Web = Web()
     undo: Undo = Undo()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True

@@ -22,7 +22,9 @@ class Clock(Protocol):
         """Bounds what is done inside of it."""
         ...
 
-    async def sleep(self, seconds: float) -> None: ...
+    async def sleep(self, seconds: float, what: str = "") -> None:
+        """Waits; `what` is the delivery that waits for its next try, if it is one."""
+        ...
 
 
 class SystemClock:
@@ -38,5 +40,5 @@ class SystemClock:
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
         return asyncio.timeout(seconds)
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float, what: str = "") -> None:  # noqa: ARG002 - a replay wants to know
         await asyncio.sleep(seconds)

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from sylph.core.changes import FILE_FACTS
+from sylph.core.deliveries import DELIVERIES
 from sylph.core.errors import Trouble
 from sylph.core.events import Fact
 from sylph.core.messages import Image, Usage
@@ -406,6 +407,7 @@ FACTS: tuple[type[Fact], ...] = (
     Answered,
     PlanUpdated,
     *FILE_FACTS,
+    *DELIVERIES,
 )
 
 BY_WIRE: dict[str, type[Fact]] = {fact.wire: fact for fact in FACTS}

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from sylph.core.deliveries import Notice
 from sylph.core.errors import Trouble
 from sylph.core.facts import Effect, Fact, Recourse, Risk
 from sylph.core.permission import NOWHERE, Reach
@@ -88,6 +89,10 @@ class Question:
     free: bool = True
 
 
+async def _nobody(_: Notice) -> Sequence[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """All a tool may touch."""
@@ -110,6 +115,8 @@ class Context:
     """The session's commands in the background."""
     private: Path
     """A folder of this session's own outside of the workspace, made by whoever needs it."""
+    post: Callable[[Notice], Awaitable[Sequence[str]]] = _nobody
+    """Records a message to the person, once for this call; returns on which ways it is delivered."""
     memory: int = 0
     """Bytes that a command and its children may use together; 0 for no limit."""
     foreseen: Mapping[str, str] = field(default_factory=dict[str, str])

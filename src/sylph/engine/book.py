@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sylph.core import facts
 from sylph.core.changes import UndoStarted
 from sylph.core.clock import Clock
+from sylph.core.deliveries import Courier, Nobody
 from sylph.core.errors import Conflict, StoreError, UserError
 from sylph.core.events import Event, Fact, Signal
 from sylph.core.ids import turn_id
@@ -35,6 +36,7 @@ class Shelf:
     bus: Bus
     clock: Clock
     lease: Callable[[str], Lease]
+    courier: Courier = field(default_factory=Nobody)
 
 
 class Book:
@@ -95,10 +97,14 @@ class Book:
         for event in appended.events:
             SUMMARY.step(self.summary, event)
             HISTORY.step(self.history, event)
+        self._placed(new)
         self._newest = appended.done
         appended.done.add_done_callback(lambda done: self._committed(appended.events, done))
         await asyncio.shield(appended.done)
         return appended.events
+
+    def _placed(self, new: Sequence[Fact]) -> None:
+        """They have their place in the log."""
 
     async def enter(self, trigger: Trigger, *new: Fact, at: int | None = None) -> None:
         """Takes an edge of the state machine, with the facts that belong to it in the same breath."""

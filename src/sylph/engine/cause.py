@@ -2,6 +2,7 @@
 
 from sylph.core import facts
 from sylph.core.changes import FilesChanged
+from sylph.core.deliveries import DeliveryAttempted, DeliveryConfirmed, DeliveryFailed, DeliveryRecorded
 from sylph.core.events import Fact
 
 TURN, MODEL = "turn", "model"
@@ -10,7 +11,7 @@ TURN, MODEL = "turn", "model"
 def name(fact: Fact) -> str:
     """What later facts call this one by; empty if none refers to it."""
     match fact:
-        case facts.InputReceived(id=id) | facts.Asked(id=id):
+        case facts.InputReceived(id=id) | facts.Asked(id=id) | DeliveryRecorded(id=id):
             return id
         case facts.ToolCalled(call=call):
             return call
@@ -27,8 +28,10 @@ def cause(fact: Fact) -> str:  # noqa: PLR0911 - one flat table
     match fact:
         case facts.TurnStarted(input=id) | facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
             return id
-        case facts.Answered(id=id):
+        case facts.Answered(id=id) | DeliveryAttempted(id=id) | DeliveryConfirmed(id=id) | DeliveryFailed(id=id):
             return id
+        case DeliveryRecorded(call=call) if call:
+            return call
         case facts.ToolDecided(call=call) | facts.ToolStarted(call=call) | facts.ToolFinished(call=call):
             return call
         case FilesChanged(call=call):

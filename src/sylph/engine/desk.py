@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from sylph.core.deliveries import Notice
 from sylph.core.events import Fact, Signal
 from sylph.core.facts import Answered, Asked
 from sylph.engine.summary import Summary
@@ -22,3 +23,4 @@ class Desk(Protocol):
 
     async def hold(self) -> None: ...
     async def whole(self, call: str) -> str | None: ...
+    async def post(self, notice: Notice, call: str) -> Sequence[str]: ...

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sylph.core.events import Event
 from sylph.core.text import count
-from sylph.engine.diagnosis import calls, model, store, turns
+from sylph.engine.diagnosis import calls, deliveries, model, store, turns
 from sylph.engine.diagnosis.finding import Case, Finding, Live, Look
 
 
@@ -26,6 +26,7 @@ CHECKS = (
     Check("unknown", calls.unknown, "every outcome is known"),
     Check("questions", turns.questions, "every question has its answer"),
     Check("inputs", turns.inputs, "every message was heard"),
+    Check("deliveries", deliveries.deliveries, "nothing waits to be delivered"),
     Check("model", model.requests, "every request has its answer"),
     Check("prompt", model.prompt, "it only grew"),
     Check("compaction", model.compaction, "none failed"),

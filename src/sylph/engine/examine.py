@@ -39,7 +39,7 @@ def _beside(log: Log, session: str, runner: Runner) -> Live:
     return Live(
         problems=verify.verify(log, session).problems,
         journals=journals(runner, session),
-        jobs=SessionJobs(runner, session).all(),
+        jobs=SessionJobs(runner, session, ends_lost=False).all(),
         snapshots={name: found for name, found in kept.items() if found},
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +14,16 @@ from sylph.core.errors import Refused, SylphError, ToolError, Trouble, Unknown
 from sylph.core.messages import Image, ToolCall
 from sylph.core.provider import ToolSpec
 from sylph.core.tool import Context, Judged, Question, Result, Tool
+from sylph.engine import leftovers
 from sylph.engine.desk import Desk
 from sylph.engine.jobs import SessionJobs
+from sylph.engine.leftovers import whole
 from sylph.engine.permit import Consent, Permits
 from sylph.engine.ready import Ready, parse
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.sandbox import Grip
 from sylph.engine.shape import output_digest, shape
-from sylph.engine.summary import OpenCall
+from sylph.engine.summary import OpenCall, Summary
 from sylph.engine.trip import Trip, untripped
 from sylph.engine.undo.checkpoints import Unwatched, Watcher
 
@@ -131,10 +133,26 @@ class Executor:
         except ToolError:
             return True
 
-    async def _one(self, call: ToolCall, desk: Desk) -> None:
+    async def abandon(self, calls: Sequence[ToolCall], desk: Desk) -> None:
+        """Writes down what can be known of calls that nobody goes on with. Nothing is run; what runs is ended."""
+        for call in calls:
+            tool = self.tools.get(call.name)
+            if desk.summary.open_calls[call.id].started and tool and tool.recover:
+                await self._one(call, desk, self._learn)
+        self.tidy(desk.summary)
+
+    def tidy(self, summary: Summary) -> None:
+        """Removes the journals of commands whose results are in the log."""
+        leftovers.tidy(self.runner, summary.id, summary.open_calls)
+
+    async def _learn(self, call: ToolCall, desk: Desk, _: "_Watch") -> Result:
+        await leftovers.end(self.runner, _key(desk, call))
+        return await self._recover(self.ready(call, desk)) or leftovers.NO_EFFECT
+
+    async def _one(self, call: ToolCall, desk: Desk, learn: Callable[..., Awaitable[Result]] | None = None) -> None:
         watch = _Watch(self._clock, call.id)
         try:
-            result = await self._outcome(call, desk, watch)
+            result = await (learn or self._outcome)(call, desk, watch)
         except ToolError as error:
             result = Result(text=_told(error.trouble), ok=False, trouble=error.trouble)
         except SylphError:
@@ -240,6 +258,7 @@ class Executor:
             runs=CallRuns(self.runner, _key(desk, call)),
             jobs=SessionJobs(self.runner, desk.summary.id),
             private=self.private(desk.summary.id),
+            post=lambda notice: desk.post(notice, call.id),
             memory=self._bounds.memory,
             foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
         )
@@ -267,7 +286,8 @@ class Executor:
         try:
             async with timer:
                 self._trip("effect before")
-                result = await ready.tool.run(ready.args, ready.context)
+                run = ready.tool.run(ready.args, ready.context)
+                result = await (whole(run, timer) if ready.tool.recourse == "by_content" else run)
                 self._trip("effect after")
                 return result
         except TimeoutError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sylph.core.deliveries import Notice
 from sylph.core.events import Fact, Signal
 from sylph.core.facts import Answered, Asked
 from sylph.core.messages import ToolCall
@@ -47,3 +48,6 @@ class _Nobody:
     async def hold(self) -> None: ...
 
     async def whole(self, call: str) -> str | None: ...
+
+    async def post(self, notice: Notice, call: str) -> Sequence[str]:
+        raise NotImplementedError

@@ -1,14 +1,19 @@
 """Where a turn stands: the session's book, and the places where a turn waits for a person."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from sylph.core import facts
-from sylph.core.events import Event
+from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, Notice, Occasion
+from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked
 from sylph.core.ids import question_id
+from sylph.core.text import first_line
 from sylph.engine.book import Book, Shelf
 from sylph.engine.summary import approval_key, question_keys
+
+STIRRING = (DeliveryRecorded, facts.TurnStarted, facts.TurnResumed)
 
 
 class Floor(Book):
@@ -16,13 +21,19 @@ class Floor(Book):
         super().__init__(id, shelf)
         self._answers: dict[str, asyncio.Future[Answered]] = {}
         self._unpaused = asyncio.Event()
+        self._absent, self._left = 0, 0.0
+        self.timer: asyncio.Timeout | None = None
+        """What bounds the turn. It stands still while a person is waited for."""
+        self.stirred: Callable[[], None] = lambda: None
+        """Told when there may be something to deliver: it was recorded, or a process before this one left it."""
 
     async def hold(self) -> None:
         """The safe point between steps: a requested pause takes hold here."""
         if self.state == "pause_requested":
             self._unpaused.clear()
             await self.enter("hold")
-            await self._unpaused.wait()
+            with self._untimed():
+                await self._unpaused.wait()
 
     async def unpause(self) -> None:
         await self.enter("unpause")
@@ -49,11 +60,13 @@ class Floor(Book):
             if known := self.summary.answers.get(key):
                 return known
         answer = self._answers[asked.id] = asyncio.get_running_loop().create_future()
+        calling = self.parcels(_question(asked), "asked", asked.id)
         if self.state == "awaiting_user":
-            await self.emit(asked)
+            await self.emit(asked, *calling)
         else:
-            await self.enter("ask", asked)
-        answered = await self._patiently(asked, answer, wait)
+            await self.enter("ask", asked, *calling)
+        with self._untimed():
+            answered = await self._patiently(asked, answer, wait)
         if self.state == "awaiting_user" and not self.summary.asked:
             await self.enter("answer")
         return answered
@@ -69,6 +82,62 @@ class Floor(Book):
         await self.emit(silence, actor="nobody")
         return silence
 
+    async def post(self, notice: Notice, call: str) -> Sequence[str]:
+        """Records a message to the person, once for each call; returns on which ways they are told."""
+        known = self._shelf.log.find(self.id, DeliveryRecorded, f'"call":"{call}"')
+        if told := [fact.channel for _, _, fact in reversed(known) if fact.call == call]:
+            return told
+        parcels = self.parcels(notice, "notify", call, call=call)
+        await self.emit(*parcels)
+        return [parcel.channel for parcel in parcels if isinstance(parcel, DeliveryRecorded)]
+
+    def parcels(self, notice: Notice, why: Occasion, name: str, *, call: str = "") -> list[Fact]:
+        """What is recorded so that a person is told. What is only shown is confirmed with it: the log is shown."""
+        channels = self._shelf.courier.channels(why, name)
+        found: list[Fact] = []
+        for channel in channels if not self.summary.dry_run else [DOOR] if DOOR in channels else []:
+            id = f"{name}.{channel}"
+            found.append(
+                DeliveryRecorded(
+                    id=id,
+                    channel=channel,
+                    title=notice.title,
+                    text=notice.text,
+                    urgency=notice.urgency,
+                    why=why,
+                    call=call,
+                )
+            )
+            found += [DeliveryConfirmed(id=id)] if channel == DOOR else []
+        return found
+
+    def calling(self, ended: facts.TurnEnded) -> list[Fact]:
+        """The message to a person who wants to know when a turn is over; whoever stopped it knows."""
+        if ended.outcome == "cancelled":
+            return []
+        said = next((each.message.text for each in reversed(self.history.entries) if each.kind == "answer"), "")
+        text = ended.trouble.message if ended.trouble else said
+        title = f"Sylph {ended.outcome}: {self.summary.title}"
+        notice = Notice(title=title, text=text[:1000], urgency="normal" if ended.outcome == "finished" else "high")
+        return self.parcels(notice, "ended", self.summary.open_turn)
+
+    @contextmanager
+    def _untimed(self) -> Generator[None]:
+        """Stops the clock of the turn for as long as a person takes; they may be asked several things at once."""
+        timer, loop = self.timer, asyncio.get_running_loop()
+        when = timer.when() if timer else None
+        if timer and when is not None and not timer.expired():
+            self._left = when - loop.time()
+            timer.reschedule(None)
+        self._absent += 1
+        try:
+            yield
+        finally:
+            self._absent -= 1
+            if timer and self._left and not self._absent and not timer.expired():
+                timer.reschedule(loop.time() + self._left)
+                self._left = 0.0
+
     def _committed(self, events: list[Event], done: "asyncio.Future[None]") -> None:
         """An answer is heard when it is in the log, whatever becomes of whoever brought it."""
         super()._committed(events, done)
@@ -78,5 +147,13 @@ class Floor(Book):
                 if waiting and not waiting.done():
                     waiting.set_result(event.body)
 
+    def _placed(self, new: Sequence[Fact]) -> None:
+        if self.summary.outbox and any(isinstance(fact, STIRRING) for fact in new):
+            asyncio.get_running_loop().call_soon(self.stirred)
+
     def nobody_waits(self) -> None:
         self._answers.clear()
+
+
+def _question(asked: Asked) -> Notice:
+    return Notice(title=f"Sylph asks: {first_line(asked.question, 100)}", text=asked.detail[:1000], urgency="high")

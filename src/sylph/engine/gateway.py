@@ -195,13 +195,14 @@ class Gateway:
                 voice.show(signals.ArgsDelta(index=index, name=name, text=text))
 
     def _silent(self, provider: Provider, stream: _Stream) -> ProviderError:
+        setting = "idle_seconds" if stream.heard else "first_seconds"
         waited = self._patience.idle_seconds if stream.heard else self._patience.first_seconds
         return ProviderError(
             "timeout",
             f"{provider.name} sent nothing for {waited:.0f} s.",
             next=[
                 "Try it again.",
-                "`limits.idle_seconds` in the config sets how long to wait.",
+                f"`limits.{setting}` in the config sets how long to wait.",
             ],
         )
 

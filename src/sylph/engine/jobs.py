@@ -25,8 +25,8 @@ HEARING = 5.0
 class SessionJobs:
     """core.run.Jobs over the journals of one session. Nothing is remembered: what is known is in the files."""
 
-    def __init__(self, runner: Runner, session: str, grip: Grip | None = None) -> None:
-        self._runner, self._session, self._grip = runner, session, grip
+    def __init__(self, runner: Runner, session: str, grip: Grip | None = None, *, ends_lost: bool = True) -> None:
+        self._runner, self._session, self._grip, self._ends_lost = runner, session, grip, ends_lost
 
     async def start(self, id: str, order: Order) -> Job:
         order = await self._runner.confined(order, self._grip)
@@ -157,6 +157,9 @@ class SessionJobs:
                 id=id, command=command, state="ended", exit=exit, why=ended.why, seconds=ended.seconds, bytes=size
             )
         state = "running" if story.watched else "lost"
+        if state == "lost" and self._ends_lost:
+            # Nothing may run on unwatched.
+            end_marked(self._name(id))
         began = story.intent.at if story.intent else time.time()
         took = max(time.time() - began, 0.0)
         return Job(id=id, command=command, state=state, seconds=took, bytes=size, hears=story.hears and story.watched)

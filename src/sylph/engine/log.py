@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
+import msgspec
+
 from sylph.core.errors import Conflict, StoreError, Trouble
 from sylph.core.events import Event, Fact, Head
+from sylph.core.facts import InputReceived
 from sylph.engine import schema
 from sylph.engine.seal import Draft, Record, Sealer, event_of, seal, tidy
 from sylph.engine.trip import Trip, untripped
@@ -148,6 +151,18 @@ class Log:
         )
         events = (event_of(Record(*row)) for row in rows)
         return [(event.seq, event.turn, event.body) for event in events if isinstance(event.body, kind)]
+
+    def keyed(self, key: str) -> list[tuple[str, int, InputReceived]]:
+        """Every message that was kept under a key, in any session, the latest first."""
+        needle = b'"key":' + msgspec.json.encode(key)
+        rows = self.query(
+            f"select {COLUMNS} from event where {schema.TURNS} and type = ? and instr(data, ?) and {COUNTED}"
+            " order by ts desc",
+            (InputReceived.wire, needle),
+        )
+        events = (event_of(Record(*row)) for row in rows)
+        found = [(event.session, event.seq, event.body) for event in events if isinstance(event.body, InputReceived)]
+        return [each for each in found if each[2].key == key]
 
     def blob(self, session: str, digest: str) -> bytes | None:
         row = self._one("select cast(bytes as blob) from blob where session = ? and digest = ?", (session, digest))

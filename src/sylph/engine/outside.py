@@ -6,16 +6,17 @@ from typing import Literal
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored, UndoStarted
+from sylph.core.deliveries import DeliveryAttempted, DeliveryConfirmed, DeliveryFailed
 from sylph.core.errors import Trouble
 from sylph.core.events import Carried, Event
 from sylph.core.facts import StateChanged, ToolFinished, TurnEnded
+from sylph.engine.leftovers import DROPPED, STOPPED
 from sylph.engine.summary import SUMMARY, Summary
 
-STOPPED = "[the turn was stopped]"
 DEADLINE = "The turn took more than"
 ASKING = ("ask", "sandbox")
 
-Kind = Literal["command", "deadline", "close", "given"]
+Kind = Literal["command", "deadline", "close", "given", "delivery"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,38 @@ class Happening:
 
 
 def happenings(events: Sequence[Event]) -> dict[int, Happening]:
-    return {happening.seq: happening for happening in _Reader(events).read()}
+    found = {happening.seq: happening for happening in _Reader(events).read()}
+    for begun, again in _cut_deliveries(events):
+        between = [found[seq] for seq in sorted(found) if begun < seq <= again]
+        if any(happening.fresh for happening in between):
+            continue
+        # Somebody else goes on with it: whoever began the turn in which that happens, else one who came only for that.
+        last = next((each for each in reversed(between) if each.rest and each.command), None)
+        known = last or Happening(seq=again, command=commands.Continue())
+        found[known.seq] = replace(known, fresh=True)
+    return found
+
+
+def _cut_deliveries(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
+    """Where a delivery was on its way when the process died, and where it was sent again."""
+    under_way: dict[str, int] = {}
+    for event in events:
+        match event.body:
+            case DeliveryAttempted(id=id):
+                if id in under_way:
+                    yield under_way[id], event.seq
+                under_way[id] = event.seq
+            case DeliveryConfirmed(id=id) | DeliveryFailed(id=id):
+                under_way.pop(id, None)
+            case _:
+                pass
+
+
+def sent(body: object) -> bool:
+    """Whether it is a fact of the outbox, which works beside the turn."""
+    if isinstance(body, DeliveryConfirmed):
+        return body.attempt > 0
+    return isinstance(body, DeliveryAttempted | DeliveryFailed)
 
 
 def cut_short(id: str, *, started: bool) -> ToolFinished:
@@ -70,7 +102,7 @@ class _Reader:
             if isinstance(event.body, facts.TurnStarted | facts.TurnResumed):
                 self._asked = False
 
-    def _explain(self, index: int, event: Event) -> Happening | None:
+    def _explain(self, index: int, event: Event) -> Happening | None:  # noqa: PLR0911 - one flat table
         match event.body:
             case facts.SessionCreated() | facts.SessionForked() | facts.SessionErased():
                 return self._given(index)
@@ -82,6 +114,8 @@ class _Reader:
                 return self._stop(index)
             case facts.TurnResumed() | facts.TurnStarted() | facts.HistoryRewound() | facts.InputCancelled():
                 return self._work(index)
+            case body if sent(body):
+                return Happening(seq=event.seq, kind="delivery")
             case _:
                 return self._command(event)
 
@@ -125,6 +159,8 @@ class _Reader:
                     continue
                 case facts.SessionRenamed() | facts.InputReceived():
                     continue
+                case body if sent(body):
+                    continue
                 case _:
                     return False
         return False
@@ -154,7 +190,7 @@ class _Reader:
             case facts.HistoryRewound(to=to):
                 return self._retry(index, to)
             case facts.InputCancelled(id=id):
-                after = next((each for each in self._events[index:] if each.type != event.type), None)
+                after = next((each for each in self._own(index) if each.type != event.type), None)
                 if after and isinstance(after.body, StateChanged) and after.body.event == "resume_turn":
                     return self._abandoned(index, commands.Drop())
                 return Happening(seq=event.seq, command=commands.Withdraw(id=id))
@@ -184,24 +220,28 @@ class _Reader:
             case "mend" if not self._asked:
                 return self._mended(index)
             case "resume_turn" if not isinstance(self._events[index - 1].body, facts.TurnResumed):
-                return self._abandoned(index, self._ended(index).outcome == "cancelled" and commands.Drop())
+                return self._abandoned(index, self._dropped(index) and commands.Drop())
             case "cancel" | "finish":
                 return self._stop(index)
             case _:
                 return None
 
     def _mended(self, index: int) -> Happening | None:
-        event, after = self._events[index], self._events[index + 1 : index + 2]
-        for each in after:
+        event = self._events[index]
+        for each in self._own(index + 1)[:1]:
             if isinstance(each.body, StateChanged) and each.body.event == "compact":
                 self._explained.add(each.seq)
                 return Happening(seq=event.seq, command=commands.Compact(), fresh=True)
         # Where nothing waits, nobody could have asked to go on: a compaction failed, and the session mended itself.
         return Happening(seq=event.seq, command=commands.Continue(), fresh=True) if self._state.queue else None
 
+    def _own(self, index: int) -> list[Event]:
+        """What the session did from here on, without what was sent beside it."""
+        return [event for event in self._events[index:] if not sent(event.body)]
+
     def _abandoned(self, index: int, drop: commands.Drop | Literal[False]) -> Happening | None:
         """A turn that was given up, by a person or after too many tries: it ends without anybody stopping it."""
-        for event in self._events[index:]:
+        for event in self._until_resumed(index):
             self._explained.add(event.seq)
             if isinstance(event.body, StateChanged) and event.body.event in ("cancel", "finish"):
                 break
@@ -254,8 +294,24 @@ class _Reader:
         return "close", ""
 
     def _ended(self, index: int) -> TurnEnded:
-        ends = (event.body for event in self._events[index:])
+        ends = (event.body for event in self._until_resumed(index))
         return next((body for body in ends if isinstance(body, TurnEnded)), TurnEnded(outcome="cancelled"))
+
+    def _dropped(self, index: int) -> bool:
+        """Whether a person gave the turn up; where its end is not there to tell, that makes no difference."""
+        trouble = self._ended(index).trouble
+        return trouble is None or trouble.kind == DROPPED
+
+    def _until_resumed(self, index: int) -> Iterator[Event]:
+        """What follows, up to where another process took the turn up again."""
+        yield self._events[index]
+        for event in self._events[index + 1 :]:
+            again = isinstance(event.body, StateChanged) and event.body.event == "resume_turn"
+            # Dropping begins with what waited.
+            dropped = again and isinstance(self._events[index].body, facts.InputCancelled)
+            if isinstance(event.body, facts.TurnResumed) or (again and not dropped):
+                return
+            yield event
 
     def _given(self, index: int) -> Happening:
         """A beginning, a copied past, an erasure: not made by a session at work. What was written with it is too."""

@@ -24,6 +24,7 @@ from sylph.engine.outside import Happening
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Record, erased
 from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedTool
+from sylph.engine.served_courier import ServedCourier
 from sylph.engine.tape import Tape, TapeLog
 from sylph.engine.turn import Limits
 from sylph.engine.undo.served import served as files_served
@@ -134,6 +135,7 @@ class _Player:
             consent=consent,
             version=parts.version,
             keeper=files_served(tape),
+            courier=ServedCourier(tape),
         )
 
     async def play(self) -> None:
@@ -158,6 +160,8 @@ class _Player:
                 self.tape.dead = True
             case "command":
                 await self._visit(runtime, happening)
+            case "delivery":
+                pass  # The outbox sends by itself, and the session waits for it.
 
     async def _visit(self, runtime: Runtime, happening: Happening) -> None:
         """Brings a command, and does not wait for what becomes of it."""

@@ -4,27 +4,32 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.clock import Clock, SystemClock
+from sylph.core.deliveries import Courier, DeliveryFailed, Nobody
 from sylph.core.errors import NotFound, StoreError, Trouble, UserError
 from sylph.core.events import Event
 from sylph.core.facts import Mode
 from sylph.core.ids import new_id
 from sylph.core.plugin import Plugin, merge
-from sylph.engine import fold, gateway, lease, prompt, tasks, transfer, verify
+from sylph.engine import fold, gateway, keyed, lease, prompt, recovery, tasks, transfer, verify
 from sylph.engine.book import Shelf
 from sylph.engine.bus import Bus
 from sylph.engine.executor import Bounds, Executor
 from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
 from sylph.engine.jobs import SessionJobs
+from sylph.engine.keyed import Message
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
+from sylph.engine.recovery import left_open
+from sylph.engine.resumed import Resumed
 from sylph.engine.runs import PROGRAM, Runner
 from sylph.engine.sandbox import Sandbox, Terms
 from sylph.engine.seal import Draft
@@ -66,6 +71,7 @@ class Parts:
     consent: Consent = field(default_factory=Consent)
     trip: Trip = untripped
     runner: str = PROGRAM
+    courier: Courier = field(default_factory=Nobody)
     sandbox: Terms | None = None
     """How commands are confined; None for a runtime whose commands are not, as tests have it."""
     undo: Rules | None = None
@@ -80,7 +86,13 @@ class Runtime:
         self._clock = clock or SystemClock()
         self._leases, self._undo = log.path.parent / "locks", log.path.parent / "undo"
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
-        self._shelf = Shelf(log=log, bus=bus, clock=self._clock, lease=lambda id: Lease.take(self._leases, id))
+        self._shelf = Shelf(
+            log=log,
+            bus=bus,
+            clock=self._clock,
+            lease=lambda id: Lease.take(self._leases, id),
+            courier=parts.courier,
+        )
         plugin = merge(parts.plugins)
         sandbox = Sandbox(parts.sandbox, log.path.parent) if parts.sandbox else None
         runner = Runner(log.path.parent / "runs", program=parts.runner, sandbox=sandbox)
@@ -177,13 +189,22 @@ class Runtime:
         if session in self._sessions:
             await self._sessions[session].settled()
 
+    async def tried(self, seconds: float | None = None, session: str = "") -> None:
+        """Returns when nothing is on its way to a person any more, of one session or of all, or that takes too long."""
+        mine = [each for id, each in self._sessions.items() if session in ("", id)]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(each.outbox.tried() for each in mine))
+
     def _open(self, session: str) -> Session:
         known = self._sessions.get(session)
         if known and (known.busy or known.floor.current):
             return known
         if not self._log.head(session).seq:
             raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
-        opened = Session(Floor(session, self._shelf), lambda _: self._hands)
+        if known:
+            known.outbox.cancel()
+        opened = Session(Floor(session, self._shelf), lambda _: self._hands, self._parts.courier)
         self._sessions[session] = opened
         return opened
 
@@ -233,6 +254,37 @@ class Runtime:
         return [
             summary for summary in await self.sessions() if (summary.open_turn or summary.queue) and not summary.pid
         ]
+
+    async def undelivered(self) -> list[Summary]:
+        """Sessions that hold something for a person which has not arrived."""
+        return [summary for summary in await self.sessions() if summary.outbox and not summary.pid]
+
+    async def resumable(self) -> list[Summary]:
+        """Every session that a process left before it was done."""
+        return [one for one in await self.sessions() if left_open(one) and not one.pid]
+
+    async def resume_all(self, *, at_once: int = 4) -> AsyncGenerator[Resumed, None]:
+        """Goes on with everything that was left open, a few at a time, and tells what came of each. Nobody is asked
+        whether; questions that the turns themselves have wait for an answer, and hold up no other turn."""
+        async for resumed in recovery.resume_all(self, (await self.resumable())[::-1], at_once):
+            yield resumed
+
+    def given_up(self, session: str, *, after: int = 0) -> list[DeliveryFailed]:
+        """What could not be delivered to a person, and is not tried again."""
+        found = self._log.find(session, DeliveryFailed)
+        return [fact for seq, _, fact in found if seq > after and fact.retry_ms is None]
+
+    def holder(self, session: str) -> int:
+        """The process that works on the session now; 0 if none does."""
+        return lease.holder(self._leases, session)
+
+    def sole(self, key: str, seconds: float = 60.0) -> AbstractAsyncContextManager[None]:
+        """Of all processes only one at a time is inside with the same key."""
+        return keyed.sole(self._leases, key, seconds)
+
+    def message(self, key: str, session: str = "") -> Message | None:
+        """The message that was kept under a key, in one session or in any."""
+        return keyed.message(self._log, key, session)
 
     async def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         return self._log.read(session, after=after, limit=limit)

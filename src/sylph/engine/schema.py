@@ -9,14 +9,17 @@ from sylph.core.errors import StoreError
 
 VERSION = 1
 
-SCHEMA = """
+# What the index of turns covers; a question in exactly these words is answered by it.
+TURNS = "type in ('turn.started', 'turn.resumed', 'turn.ended', 'input.received')"
+
+SCHEMA = f"""
 create table if not exists event (
     session text not null, seq integer not null, v integer not null, turn text not null, ts integer not null,
     type text not null, actor text not null, cause integer not null, data blob not null, salt blob not null,
     hash blob not null, primary key (session, seq)
 ) without rowid;
 create index if not exists event_turns on event (session, seq)
-    where type in ('turn.started', 'turn.resumed', 'turn.ended', 'input.received');
+    where {TURNS};
 create table if not exists session (
     id text primary key, seq integer not null, hash blob not null
 ) without rowid;

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from sylph.core import facts
 from sylph.core.changes import FilesChanged
+from sylph.core.deliveries import DeliveryRecorded, Notice
 from sylph.core.errors import ProviderError, Refused, SylphError, ToolError, Trouble
 from sylph.core.events import Carried, Event, Fact
 from sylph.core.messages import ToolCall, Usage
@@ -16,8 +17,9 @@ from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.core.tool import Context, Judged, Picture, Question, Result, Tool
 from sylph.engine.gateway import FIRST, WHOLE, Patience, prompt_digest
-from sylph.engine.outside import cut_off
+from sylph.engine.outside import cut_off, sent
 from sylph.engine.policy import Case, Ruling, decide
+from sylph.engine.served_courier import sends
 from sylph.engine.tape import Tape
 from sylph.engine.turn import INTERRUPTION
 
@@ -60,7 +62,9 @@ class ServedClock:
         if self._timer:
             self._timer.reschedule(asyncio.get_running_loop().time())
 
-    async def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the same
+    async def sleep(self, seconds: float, what: str = "") -> None:  # noqa: ARG002 - the same
+        if what:
+            await self._tape.delivery(lambda event: sends(event.body, what))
         await asyncio.sleep(0)
 
 
@@ -200,6 +204,8 @@ class ServedTool:
                 case facts.Asked():
                     with suppress(Refused):
                         await context.ask(self._questions(context.call))
+                case DeliveryRecorded(title=title, text=text, urgency=urgency):
+                    await context.post(Notice(title=title, text=text, urgency=urgency))
                 case Fact() as body:
                     await context.emit(body)
                 case _:
@@ -253,7 +259,8 @@ class ServedTool:
         return {}
 
     async def recover(self, args: Any, context: Context) -> Result | None:  # noqa: ARG002 - it has been found out
-        if not isinstance(self._own(context.call), facts.ToolFinished):
+        own = self._own(context.call)
+        if not isinstance(own, facts.ToolFinished) or (own.trouble and own.trouble.kind == "no_effect"):
             return None
         event = await self.tape.reach(lambda event: _of(event, context.call))
         return self._result(event.body) if isinstance(event.body, facts.ToolFinished) else self._coming(context.call)
@@ -363,7 +370,7 @@ def _judged(effect: Effect, risk: Risk, reach: Reach) -> Judged:
 
 def _failing(tape: Tape) -> bool:
     """Whether the next fact says that something had failed which no fact tells of."""
-    after = next((event.body for event in tape.ahead if not cut_off(event.body)), None)
+    after = next((event.body for event in tape.ahead if not cut_off(event.body) and not sent(event.body)), None)
     if not isinstance(after, facts.StateChanged):
         return False
     ended = _first(tape, facts.TurnEnded)
@@ -392,6 +399,8 @@ def _of(event: Event, call: str) -> bool:
             return of == call
         case facts.Asked(call=of, kind=kind):
             return of == call and kind == "question"
+        case DeliveryRecorded(call=of):
+            return of == call
         case facts.PlanUpdated() | Carried():
             return True
         case _:

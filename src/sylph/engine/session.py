@@ -5,12 +5,15 @@ import logging
 from collections.abc import Callable
 
 from sylph.core import commands, facts, signals
+from sylph.core.deliveries import Courier, Nobody
 from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, ToolError, Trouble, UserError
 from sylph.core.events import Fact
 from sylph.core.facts import Outcome
 from sylph.core.ids import input_id, turn_id
 from sylph.engine import turn
 from sylph.engine.floor import Floor
+from sylph.engine.leftovers import DROPPED, gave_up
+from sylph.engine.outbox import Outbox
 from sylph.engine.outside import cut_short
 from sylph.engine.permit import EDIT
 from sylph.engine.policy import LOOSE
@@ -27,13 +30,15 @@ logger = logging.getLogger(__name__)
 
 
 class Session:
-    def __init__(self, floor: Floor, hands: Callable[[Summary], Hands]) -> None:
+    def __init__(self, floor: Floor, hands: Callable[[Summary], Hands], courier: Courier | None = None) -> None:
         self.floor, self._hands = floor, hands
+        self.outbox = Outbox(floor, courier or Nobody(), self._deliver, self._let_go)
+        floor.stirred = self.outbox.wake
         self._work: asyncio.Task[None] | None = None
         self._entry = asyncio.Lock()
         self._reason: str | None = None
         self._retries: dict[str, str] = {}
-        self._closing = False
+        self._closing = self._starting = False
 
     @property
     def busy(self) -> bool:
@@ -47,6 +52,7 @@ class Session:
     async def close(self) -> None:
         """Stops where it stands: an open turn stays open in the log, to be resumed; one that ends is let end."""
         self._closing = True
+        await self.outbox.stop()
         if self._work and self.busy and self._can_stop(self._work):
             self._work.cancel()
         await self.settled()
@@ -168,7 +174,8 @@ class Session:
             await self.floor.unpause()
             return
         async with self._entry:
-            if not self.floor.summary.open_turn and not self.floor.summary.queue:
+            summary = self.floor.summary
+            if not summary.open_turn and not summary.queue and not summary.outbox:
                 raise UserError("There is no open turn to go on with.", kind="nothing_open")
             await self._begin()
 
@@ -199,6 +206,7 @@ class Session:
             if turn.where(self.floor, hands) is None:
                 raise UserError("There is nothing to condense yet.", kind="too_short")
             self.floor.own()
+            self._starting = True
             work = self._work = asyncio.create_task(self._squeeze(hands))
         await asyncio.wait([work])
         work.result()
@@ -224,6 +232,7 @@ class Session:
             if not self.busy and self.floor.summary.open_turn:
                 await self._abandon()
             self._must_rest("deleted")
+            await self.outbox.stop()
             await self._write(facts.SessionDeleted())
 
     async def _undo(self, command: commands.Undo) -> None:
@@ -244,21 +253,21 @@ class Session:
             waiting = [facts.InputCancelled(id=id) for id in self.floor.summary.queue]
             await self.floor.emit(*waiting, actor="user")
             if self.floor.summary.open_turn:
-                await self.floor.enter("resume_turn")
-                await self._end("cancelled", Trouble("dropped", "The interrupted turn was given up."))
+                await self._leave("cancelled", Trouble(DROPPED, "The interrupted turn was given up."))
         finally:
             await self.floor.save()
-            self.floor.release()
+            self._release()
 
     async def erase(self, secret: str, why: str) -> int:
         """Takes a secret out of everything this session holds; returns how many facts and outputs held it."""
+        await self.outbox.stop()
         async with self._entry:
             self._must_rest("cleaned")
             self.floor.own()
             try:
                 return await self.floor.erase(secret, why)
             finally:
-                self.floor.release()
+                self._release()
 
     async def _note(self, fact: Fact) -> None:
         """A fact about the session itself, written whether or not a turn runs."""
@@ -267,17 +276,37 @@ class Session:
 
     async def _write(self, fact: Fact, *, actor: str = "user") -> None:
         """Holds the session only as long as it takes, unless a turn holds it anyway."""
-        taken = self.floor.own()
+        self.floor.own()
         try:
             await self.floor.emit(fact, actor=actor)
         finally:
-            if taken:
+            if not self.busy:
                 await self.floor.save()
-                self.floor.release()
+                self._release()
+
+    def _release(self) -> None:
+        if not self.outbox.sending:
+            self.floor.release()
+
+    async def _deliver(self, fact: Fact) -> None:
+        """A fact of the outbox. Between a message and the turn it begins there is room for nothing else."""
+        while True:
+            async with self._entry:
+                if not self._starting:
+                    self.floor.own()
+                    await self.floor.emit(fact)
+                    break
+            await asyncio.sleep(0)
+
+    def _let_go(self) -> None:
+        """Lets others have the session, unless a turn runs or something is on its way to a person."""
+        if not self.busy and not self.outbox.sending and not self._entry.locked():
+            self.floor.release()
 
     async def _begin(self, *new: Fact, actor: str = "user") -> None:
         """Writes what there is to work on, and sees to it that somebody does, even if the caller has gone meanwhile."""
         self.floor.own()
+        self._starting = not self.busy
         try:
             await self.floor.emit(*new, actor=actor)
         finally:
@@ -287,12 +316,17 @@ class Session:
     async def _drive(self) -> None:
         """Runs turns until nothing waits, then lets go of the session."""
         floor = self.floor
+        self._starting = False
         try:
             await self._mend()
             while not self._closing and await self._waits():
-                if floor.summary.resumed >= MOST_RESUMES and floor.summary.open_turn:
-                    await self._give_up()
+                if floor.summary.open_turn and floor.state == "cancelling":
+                    await self._leave("cancelled", Trouble("cancelled", "interrupted"))
+                elif floor.summary.open_turn and floor.summary.resumed >= MOST_RESUMES:
+                    # A turn whose process dies every time would die for ever: it ends where everybody can see it.
+                    await self._leave("interrupted", gave_up(floor.id, floor.summary.resumed))
                 elif floor.summary.open_turn:
+                    self._hands(floor.summary).executor.tidy(floor.summary)
                     attempt, calls = floor.summary.resumed + 1, tuple(floor.summary.open_calls)
                     await self._run("resume_turn", facts.TurnResumed(attempt=attempt, open_calls=calls))
                 else:
@@ -301,22 +335,14 @@ class Session:
         except StoreError as error:
             floor.show(signals.SessionFailed(trouble=error.trouble))
         finally:
-            floor.release()
+            self.outbox.wake()
+            self._release()
 
-    async def _give_up(self) -> None:
-        """A turn whose process dies every time would die for ever: it ends where everybody can see it."""
-        times = self.floor.summary.resumed
-        trouble = Trouble(
-            "gave_up",
-            f"The turn was interrupted {times + 1} times and is not resumed again.",
-            {"resumed": str(times)},
-            (
-                f"Look at what happened with `sylph session show {self.floor.id}`.",
-                "Send the message again, or retry it.",
-            ),
-        )
+    async def _leave(self, outcome: Outcome, trouble: Trouble) -> None:
+        """Ends a turn that is not gone on with, and finds out what became of its calls."""
         await self.floor.enter("resume_turn")
-        await self._end("interrupted", trouble)
+        await self._hands(self.floor.summary).executor.abandon(turn.open_calls(self.floor), self.floor)
+        await self._end(outcome, trouble)
 
     async def _waits(self) -> bool:
         """Whether there is something to do. A message that is just being written is waited for."""
@@ -328,6 +354,7 @@ class Session:
 
     async def _squeeze(self, hands: Hands) -> None:
         why = "asked for"
+        self._starting = False
         try:
             await self._mend()
             if not self._closing:
@@ -348,7 +375,7 @@ class Session:
         trouble: Trouble | None = None
         outcome: Outcome = "finished"
         self._reason = None
-        timer = self.floor.clock.timeout(limit)
+        timer = self.floor.timer = self.floor.clock.timeout(limit)
         try:
             async with timer:
                 await self.floor.enter(trigger, first)
@@ -388,7 +415,7 @@ class Session:
         now = floor.now
         took = max(now - floor.summary.open_since, 0)
         ended = facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble)
-        await floor.enter("close", ended, at=now)
+        await floor.enter("close", ended, *floor.calling(ended), at=now)
 
     async def _mend(self) -> None:
         """A state without a turn is what a crash left behind, and so is half an undo."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sylph.core import facts
+from sylph.core import deliveries, facts
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
@@ -27,6 +27,15 @@ class OpenCall(msgspec.Struct):
     foreseen: dict[str, str] = {}
 
 
+class Waiting(msgspec.Struct):
+    """A message to a person that is not confirmed yet: how often it was tried, and when the next try is due."""
+
+    parcel: deliveries.DeliveryRecorded
+    attempts: int = 0
+    at: int = 0
+    pause: int = 0
+
+
 class Summary(msgspec.Struct):
     id: str = ""
     title: str = ""
@@ -48,6 +57,8 @@ class Summary(msgspec.Struct):
     calls: int = 0
     inputs: int = 0
     questions: int = 0
+    answered: bool = False
+    """Whether the model has said all it had to say in this turn."""
     open_calls: dict[str, OpenCall] = {}
     asked: dict[str, Asked] = {}
     answers: dict[str, Answered] = {}
@@ -67,6 +78,7 @@ class Summary(msgspec.Struct):
     forked_at: int = 0
     deleted: bool = False
     plan: tuple[Step, ...] = ()
+    outbox: dict[str, Waiting] = {}
     pid: int = 0
     undoing: str = ""
 
@@ -81,12 +93,12 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.SessionForked(parent=parent, at=at, root=root):
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
-            state.asked, state.open_calls, state.undoing = {}, {}, ""
+            state.asked, state.open_calls, state.undoing, state.outbox = {}, {}, "", {}
             state.usage, state.cost = Usage(), None
         case facts.SessionRenamed(title=title):
             state.title = title
         case facts.SessionDeleted():
-            state.deleted = True
+            state.deleted, state.outbox = True, {}
         case facts.SessionRestored():
             state.deleted = False
         case facts.SessionMode(mode=mode):
@@ -98,6 +110,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.InputReceived() as body:
             _receive(state, body)
         case facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
+            state.answered = state.answered and isinstance(event.body, facts.InputCancelled)
             _unqueue(state, id)
         case facts.TurnStarted(input=input):
             _start(state, event, input)
@@ -108,7 +121,8 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.open_turn = state.open_input = ""
             state.dry_run = False
             state.asked, state.answers, state.open_calls = {}, {}, {}
-            state.origins = {name: seq for name, seq in state.origins.items() if name in state.queue}
+            kept = state.queue.keys() | state.outbox.keys()
+            state.origins = {name: seq for name, seq in state.origins.items() if name in kept}
         case facts.StateChanged(to=to):
             state.state = to  # pyright: ignore[reportAttributeAccessIssue] - a newer version may know more states
         case facts.ContextAdded(topic=topic, text=text):
@@ -144,7 +158,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case FilesRestored():
             state.undoing = ""
         case _:
-            pass
+            _deliver(state, event)
 
 
 def question_keys(asked: Asked) -> list[str]:
@@ -190,6 +204,7 @@ def _start(state: Summary, event: Event, input: str) -> None:
     state.turns += 1
     state.open_turn, state.open_input, state.open_since = event.turn, input, event.ts
     state.resumed = state.rounds = state.calls = 0
+    state.answered = False
 
 
 def _decide(state: Summary, body: facts.ToolDecided) -> None:
@@ -204,8 +219,28 @@ def _spend(state: Summary, body: facts.ModelResponded) -> None:
     state.usage = state.usage + body.usage
     if body.cost is not None:
         state.cost = (state.cost or 0) + body.cost
+    if body.role == "main":
+        state.answered = body.calls == 0 and body.finish != "filtered"
     if body.role == "main" and body.usage.input:
         state.context_tokens = body.usage.input + body.usage.output
+
+
+def _deliver(state: Summary, event: Event) -> None:
+    match event.body:
+        case deliveries.DeliveryRecorded(id=id) as body:
+            state.outbox[id] = Waiting(body)
+        case deliveries.DeliveryAttempted(id=id, attempt=attempt):
+            if waiting := state.outbox.get(id):
+                waiting.attempts = attempt
+        case deliveries.DeliveryFailed(id=id, retry_ms=int() as pause):
+            if waiting := state.outbox.get(id):
+                waiting.at, waiting.pause = event.ts + pause, pause
+        case deliveries.DeliveryConfirmed(id=id) | deliveries.DeliveryFailed(id=id):
+            state.outbox.pop(id, None)
+            if not state.open_turn:
+                state.origins.pop(id, None)
+        case _:
+            pass
 
 
 SUMMARY: Fold[Summary] = Fold("summary", 2, Summary, step)

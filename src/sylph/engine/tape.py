@@ -8,7 +8,7 @@ from sylph.core.errors import StoreError
 from sylph.core.events import VERSION, Carried, Event, Head, data_of
 from sylph.engine.divergence import Divergence, compare, other_head
 from sylph.engine.log import Appended, Log
-from sylph.engine.outside import Happening, happenings, left_open
+from sylph.engine.outside import Happening, happenings, left_open, sent
 from sylph.engine.seal import Draft, Record, digest, event_of, link
 from sylph.engine.summary import SUMMARY, Summary
 
@@ -44,6 +44,7 @@ class Tape:
         self._taken = set[int]()
         self._held: list[tuple[asyncio.Future[None], asyncio.Future[None]]] = []
         self._waiting: list[asyncio.Future[None]] = []
+        self._senders: list[asyncio.Future[None]] = []
         self._stirred = asyncio.Event()
         self.dead = False
         """The process has died: it writes nothing more."""
@@ -116,6 +117,10 @@ class Tape:
         if (self.ended and self._left_open) or (due and due.fresh):
             self.dead = True
         self._go()
+        senders, self._senders = self._senders, []
+        for future in senders:
+            if not future.done():
+                future.set_result(None)
         self._stirred.set()
 
     def gate(self, done: "asyncio.Future[None]") -> "asyncio.Future[None]":
@@ -151,6 +156,16 @@ class Tape:
             await future
         return self.next
 
+    async def delivery(self, wanted: Callable[[Event], bool]) -> Event:
+        """Waits until the next fact is one of the outbox that is `wanted`; the session waits for it meanwhile."""
+        while self.dead or self.next is None or not wanted(self.next):
+            if self.dead:
+                raise Killed("The process had died.")
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._senders.append(future)
+            await future
+        return self.next
+
     async def linger(self) -> None:
         """Stays inside of something until all has come that came from outside meanwhile."""
         while self._due and self._due.inside:
@@ -163,7 +178,8 @@ class Tape:
         """The next thing that comes from outside, when it is time for it; None at the end of the tape."""
         while not self.ended and not self.divergence:
             due = self._due
-            if due and not due.breath and due.seq not in self._taken and (self.inside or not due.inside):
+            ready = due and due.kind != "delivery" and not due.breath and due.seq not in self._taken
+            if due and ready and (self.inside or not due.inside):
                 self._taken.add(due.seq)
                 return due
             self._stirred.clear()
@@ -181,7 +197,8 @@ class Tape:
     def bury(self) -> None:
         """Nothing of the process that died goes on."""
         self.dead = True
-        waiting, self._waiting = self._waiting, []
+        waiting = [*self._waiting, *self._senders]
+        self._waiting, self._senders = [], []
         for future in (*waiting, *(gated for _, gated in self._held)):
             if not future.done():
                 future.set_exception(Killed("The process had died."))
@@ -210,6 +227,9 @@ class TapeLog(Log):
         tape.advance(len(appended.events))
         if len(drafts) > room:
             raise Killed("The session was forked in the middle of this.")
+        if all(sent(draft.fact) for draft in drafts):
+            # The outbox works beside the session, which waits for it.
+            return appended
         return appended._replace(done=tape.gate(appended.done))
 
 

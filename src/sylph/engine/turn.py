@@ -54,11 +54,14 @@ async def run_turn(floor: Floor, hands: Hands) -> None:
     while True:
         await floor.hold()
         await floor.steer()
+        if floor.summary.answered:
+            # The answer was there when the process died: it is not asked for twice.
+            return
         if floor.summary.rounds >= hands.limits.rounds:
             raise _spent(hands.limits.rounds)
         reply = await think(floor, hands)
         if reply.calls:
-            await hands.executor.run(_open(floor), floor)
+            await hands.executor.run(open_calls(floor), floor)
             await _warn(floor)
         elif not floor.summary.queue.keys() - set(floor.summary.follows):
             return
@@ -72,7 +75,7 @@ async def prepare(floor: Floor, hands: Hands) -> None:
         return
     # Nothing may stand between a call and its result.
     await floor.enter("prepared")
-    await hands.executor.run(_open(floor), floor)
+    await hands.executor.run(open_calls(floor), floor)
     await floor.emit(*fresh)
 
 
@@ -204,7 +207,7 @@ def _responded(floor: Floor, answer: Answer, *, role: str) -> facts.ModelRespond
     )
 
 
-def _open(floor: Floor) -> Sequence[ToolCall]:
+def open_calls(floor: Floor) -> Sequence[ToolCall]:
     return [ToolCall(id, call.name, call.arguments) for id, call in floor.summary.open_calls.items()]
 
 

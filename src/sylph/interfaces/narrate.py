@@ -2,12 +2,13 @@
 
 from msgspec import Struct
 
-from sylph.core import facts, signals
+from sylph.core import deliveries, facts, signals
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.clean import clean
 from sylph.interfaces.render import (
     Line,
     Style,
@@ -25,7 +26,7 @@ from sylph.interfaces.render import (
 )
 
 # Calls that show themselves in another way: as the plan, as a question.
-SILENT = frozenset({"plan", "ask_user"})
+SILENT = frozenset({"plan", "ask_user", "notify"})
 CUT_OFF = "! the answer was cut off at the model's length limit (say: go on)"
 NOTHING = "! the model said nothing"
 DRY = "dry run: nothing was changed"
@@ -71,6 +72,10 @@ class Shown(Struct, frozen=True):
     always: bool = False
 
 
+class Rang(Struct, frozen=True):
+    """Somebody who may look elsewhere is called."""
+
+
 class Busy(Struct, frozen=True):
     """What is being waited for; with `ms`, for how long."""
 
@@ -87,7 +92,7 @@ class Ended(Struct, frozen=True):
     hint: str = ""
 
 
-Act = Piece | Lost | Said | Began | Done | Shown | Busy | Ended
+Act = Piece | Lost | Said | Began | Done | Shown | Rang | Busy | Ended
 
 
 class Hints(Struct, frozen=True):
@@ -243,6 +248,23 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return _note(f"model is now {flat(model)} for this session")
         case facts.StateChanged(to="paused"):
             return _note("paused")
+        case _:
+            return _delivery(event)
+
+
+def _delivery(event: Event) -> tuple[Act, ...]:
+    match event.body:
+        case deliveries.DeliveryRecorded(channel=deliveries.DOOR) as body:
+            rows = [
+                line(f"◆ {flat(body.title, 200)}", "bold"),
+                *(line(f"  {row}") for row in clean(body.text).splitlines()),
+            ]
+            # What a question or an end is about stands there anyway.
+            shown = (Shown(tuple(rows), always=True),) if body.why == "notify" else ()
+            return shown if body.urgency == "low" else (*shown, Rang())
+        case deliveries.DeliveryFailed(id=id, trouble=trouble, retry_ms=pause):
+            again = "it is given up" if pause is None else f"trying again in {took(pause)}"
+            return _note(f"! not delivered by {id.rpartition('.')[2]}: {flat(trouble.message, 200)}; {again}", "warn")
         case _:
             return ()
 

@@ -1,6 +1,7 @@
 """Changing the config file: checked before it is written, comments kept, all or nothing."""
 
 import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -76,13 +77,24 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
         raise UserError(f"That is not valid TOML: {error}", kind="config", next=["sylph config edit"]) from error
 
 
+def _listed(value: str) -> object:
+    """A list: as TOML writes it, with commas, or as words the way a shell reads them."""
+    try:
+        if value.lstrip().startswith("["):
+            return msgspec.toml.decode(f"v = {value}")["v"]
+        parts = value.split(",") if "," in value else shlex.split(value)
+        return [part.strip() for part in parts if part.strip()]
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UserError(
+            f"{value!r} is not a list: {error}.", kind="config", next=['give it as ["one", "two"]']
+        ) from error
+
+
 def _typed(key: str, value: str, kind: Any) -> object:
     """The value in the type that the key has, from the words of a command line."""
     try:
         if is_list(kind):
-            # A list as TOML writes it, or words with commas between them.
-            words = [word.strip() for word in value.split(",") if word.strip()]
-            return list(msgspec.convert(msgspec.toml.decode(f"v = {value}")["v"] if "[" in value else words, kind))
+            return list(msgspec.convert(_listed(value), kind, strict=False))
         return msgspec.convert(value, kind, strict=False)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         said = f"must be one of {', '.join(choices)}" if (choices := choices_of(kind)) else str(error).replace("`", "")

@@ -4,13 +4,15 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import msgspec
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored
+from sylph.core.deliveries import Nobody
+from sylph.core.errors import UserError
 from sylph.core.places import Places
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
@@ -20,14 +22,16 @@ from sylph.engine.replay import Recording, from_log, replay
 from sylph.engine.runs import PROGRAM
 from sylph.engine.runtime import NewSession, Parts, Runtime
 from sylph.engine.sandbox import Terms
+from sylph.engine.seal import erased
 from sylph.engine.trip import untripped
 from sylph.engine.turn import Limits
 from sylph.engine.undo.view import Rules
-from sylph.faculties import scout
+from sylph.faculties import courier, scout
+from sylph.net.http import Client
 from sylph.prove import outside, rigged
 from sylph.prove.fuse import Fuse
 from sylph.prove.place import Place, Setting, lines
-from sylph.prove.scenarios import NEVER, SCENARIOS, Branch, Condense, Say, Scenario, TakeBack
+from sylph.prove.scenarios import NEVER, SCENARIOS, SECRET, Again, Branch, Condense, Forget, Say, Scenario, TakeBack
 from sylph.testing import ScriptedProvider, say
 from sylph.tools.all import workspace_tools
 
@@ -68,7 +72,7 @@ class Actor:
         lost = [promise for promise in lines(self._place.acks) if promise not in found]
         self._place.lost.write_text("\n".join(lines(self._place.lost) + lost))
         for _ in range(TRIES):
-            for summary in await self._engine.interrupted():
+            for summary in await self._engine.resumable():
                 await self._through(summary.id, commands.Continue())
 
     def _found(self) -> set[str]:
@@ -80,7 +84,7 @@ class Actor:
             found |= {f"answer {fact.id}" for _, _, fact in log.find(session, facts.Answered)}
         return found
 
-    async def perform(self) -> None:
+    async def perform(self) -> None:  # noqa: C901 - one flat table of steps
         """Every step in order. What was done by an earlier process is found done."""
         session = await self._session()
         for step in self._scenario.steps:
@@ -96,6 +100,12 @@ class Actor:
                     if not self._engine.log.find(session, FilesRestored):
                         # What a call did whose end nobody saw is not certain: a person would look, and say yes.
                         await self._engine.send(session, commands.Undo(turn=turn, force=True))
+                case Again(text=text):
+                    if not self._engine.log.find(session, facts.HistoryRewound):
+                        await self._through(session, commands.Retry(text=text))
+                case Forget():
+                    await self._engine.erase(session, SECRET)
+        await self._engine.tried()
 
     async def _session(self) -> str:
         for summary in await self._engine.sessions():
@@ -119,15 +129,38 @@ class Actor:
                 said = commands.Send(text=f"Also: {aside.key}.", key=aside.key, delivery=aside.delivery)
                 await self._engine.send(session, said)
                 self._acked("message", aside.key)
+            await self._meddle(session, step)
             await self._engine.settled(session)
+
+    async def _meddle(self, session: str, step: Say) -> None:
+        """Stops the turn, or holds it up for a moment, if it still runs."""
+        if not step.then:
+            return
+        await self._begun(session, step.key)
+        with suppress(UserError):
+            if step.then == "stop":
+                await self._engine.send(session, commands.Interrupt(reason="enough"))
+                return
+            await self._engine.send(session, commands.Pause())
+            await self._held(session)
+            await self._engine.send(session, commands.Continue())
+
+    async def _held(self, session: str) -> None:
+        after = self._engine.log.head(session).seq
+        async for event in self._engine.watch(session, after=max(after - 5, 0)):
+            held = isinstance(event.body, facts.StateChanged) and event.body.to == "paused"
+            if held or isinstance(event.body, facts.TurnEnded):
+                return
 
     async def _through(self, session: str, command: commands.Command) -> None:
         async with self._answering(session):
             await self._engine.send(session, command)
             await self._engine.settled(session)
 
-    async def _begun(self, session: str) -> None:
-        async for event in self._engine.watch(session):
+    async def _begun(self, session: str, key: str = "") -> None:
+        """A call runs, of the turn that a message began where it is named."""
+        said = next((seq for _, seq, _ in self._engine.log.keyed(key)), 0) if key else 0
+        async for event in self._engine.watch(session, after=said):
             if isinstance(event.body, facts.ToolStarted | facts.TurnEnded):
                 return
 
@@ -154,7 +187,8 @@ class Actor:
         return name
 
 
-def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Runtime:
+def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse, client: Client | None = None) -> Runtime:
+    """Without a client nothing reaches the person but what is shown."""
     environ = {"PATH": setting.path, "SYLPH_PROVE": str(place.root)}
     parts = Parts(
         gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001)),
@@ -165,6 +199,9 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Run
         ),
         limits=Limits(rounds=40),
         trip=fuse,
+        courier=courier.SetUp(post=client.post, webhook=f"http://127.0.0.1:{setting.port}/told", on=scenario.on)
+        if client
+        else Nobody(),
         sandbox=Terms(home=place.root / "home", path=setting.path),
         undo=Rules(),
         runner=rigged.__file__ if setting.kind in RIGGED or not setting.kind else PROGRAM,
@@ -174,12 +211,14 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse) -> Run
 
 async def play(setting: Setting, place: Place, fuse: Fuse) -> None:
     scenario = SCENARIOS[setting.scenario]
-    async with build(scenario, setting, place, fuse) as engine:
+    client = Client()
+    async with build(scenario, setting, place, fuse, client) as engine:
         actor = Actor(engine, scenario, place)
         if setting.recovering:
             await actor.recover()
         await actor.perform()
         recordings = [from_log(engine.log, session) for session in engine.log.sessions()]
+    await client.close()
     if setting.recovering:
         await _again(recordings, engine.parts, place)
 
@@ -187,7 +226,8 @@ async def play(setting: Setting, place: Place, fuse: Fuse) -> None:
 async def _again(recordings: Sequence[Recording], parts: Parts, place: Place) -> None:
     """A session that was killed and recovered comes out of its log as any other does."""
     parts = replace(parts, trip=untripped)
-    found = [await replay(each, parts, lambda name: (parts.gateway.providers[name],)) for each in recordings]
+    whole = [each for each in recordings if not any(map(erased, each.records))]
+    found = [await replay(each, parts, lambda name: (parts.gateway.providers[name],)) for each in whole]
     told = [f"fact {each.divergence.seq}: {each.divergence.what}" for each in found if each.divergence]
     place.diverged.write_text("\n".join(told))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from sylph.core import facts
+from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, key_of
 from sylph.core.errors import Unknown
 from sylph.core.events import Event
 from sylph.engine import fold
@@ -17,11 +18,14 @@ from sylph.engine.summary import SUMMARY, Summary, question_keys
 from sylph.engine.verify import verify
 from sylph.prove.outside import Sink
 from sylph.prove.place import Place, lines
-from sylph.prove.scenarios import MARKED, NEVER, NOTED, Scenario, TakeBack
+from sylph.prove.scenarios import MARKED, NEVER, NOTED, SECRET, Forget, Scenario, TakeBack
 
 PATIENCE = 3.0
 # What is said of a background job whose end nobody saw.
 LOST = "lost: its runner died"
+# What the result of a call says that was stopped on purpose.
+CUT = ("cancelled", "no_effect")
+STOPPED = "[stopped]"
 
 
 @dataclass
@@ -55,15 +59,16 @@ class Look:
 
 def check(look: Look) -> tuple[list[str], int]:
     """Everything that is not as it must be, and how many outcomes are unknown."""
-    problems = [*_promises(look), *_store(look), *_leftovers(look.place)]
+    problems = [*_promises(look), *_store(look), *_leftovers(look.place), *_secrets(look)]
     sessions = {id: fold.load(look.log, id, SUMMARY)[0] for id in look.log.sessions()}
     calls = _calls(look, sessions)
     for id, summary in sessions.items():
         problems += _rest(summary)
-        problems += _turns(look.events(id))
+        problems += _turns(look.events(id), cut=look.scenario.cut)
         problems += _questions(look.events(id))
+        problems += _deliveries(look, id, summary)
     problems += _messages(look, sessions)
-    problems += _results(calls)
+    problems += _results(calls, cut=look.scenario.cut)
     problems += _effects(look, calls)
     if calls.unknown and not look.may_be_unknown:
         problems += [f"the outcome of {call} is unknown, though it can be known" for call in calls.unknown]
@@ -86,18 +91,19 @@ def _rest(summary: Summary) -> Iterator[str]:
     """Nothing is left open."""
     if summary.state != "idle":
         yield f"the session is {summary.state}"
-    for what in ("open_turn", "queue", "open_calls", "asked", "undoing"):
+    for what in ("open_turn", "queue", "open_calls", "asked", "undoing", "outbox"):
         if left := getattr(summary, what):
             yield f"{what} is left: {left}"
 
 
-def _turns(events: Sequence[Event]) -> Iterator[str]:
+def _turns(events: Sequence[Event], *, cut: bool) -> Iterator[str]:
     """Exactly one end for each turn."""
     began = [event.turn for event in events if isinstance(event.body, facts.TurnStarted)]
     ends = Counter(event.turn for event in events if isinstance(event.body, facts.TurnEnded))
     yield from (f"turn {turn} has {ends[turn]} ends" for turn in began if ends[turn] != 1)
+    fine = ("finished", "interrupted", *(["cancelled"] if cut else []))
     for event in events:
-        if isinstance(event.body, facts.TurnEnded) and event.body.outcome not in ("finished", "interrupted"):
+        if isinstance(event.body, facts.TurnEnded) and event.body.outcome not in fine:
             yield f"turn {event.turn} ended as {event.body.outcome}: {event.body.trouble}"
 
 
@@ -124,8 +130,34 @@ def _messages(look: Look, sessions: dict[str, Summary]) -> Iterator[str]:
     count = Counter(body.key for body in received.values())
     yield from (f"message {key} is there {count[key]} times" for key in look.scenario.keys if count[key] != 1)
     begun = sum(isinstance(body, facts.TurnStarted | facts.InputDelivered) for body in own)
-    if begun != len(look.scenario.keys):
-        yield f"{len(look.scenario.keys)} messages were said and {begun} reached a turn"
+    if begun != look.scenario.turns:
+        yield f"{look.scenario.turns} messages were said and {begun} reached a turn"
+
+
+def _deliveries(look: Look, session: str, summary: Summary) -> Iterator[str]:
+    """Each message to a person is recorded once, confirmed once, and arrived: at the sink a repeat is known."""
+    own = [event.body for event in look.events(session) if event.seq > summary.forked_at]
+    recorded = [body for body in own if isinstance(body, DeliveryRecorded)]
+    confirmed = Counter(body.id for body in own if isinstance(body, DeliveryConfirmed))
+    yield from (
+        f"{id} was recorded {count} times" for id, count in Counter(body.id for body in recorded).items() if count != 1
+    )
+    for body in recorded:
+        if confirmed[body.id] != 1:
+            yield f"the delivery {body.id} was confirmed {confirmed[body.id]} times"
+        if body.channel != DOOR and key_of(session, body) not in look.sink.kept:
+            yield f"the delivery {body.id} never arrived"
+    ways = {call: {body.channel for body in recorded if body.call == call} for call in {body.call for body in recorded}}
+    yield from (f"{call} was told on {sorted(found)} only" for call, found in ways.items() if len(found) != 2 and call)
+
+
+def _secrets(look: Look) -> Iterator[str]:
+    """What was erased is nowhere."""
+    if not any(isinstance(step, Forget) for step in look.scenario.steps):
+        return
+    kept = [data for (data,) in look.log.query("select data from event union all select bytes from blob", ())]
+    if any(SECRET.encode() in data for data in kept):
+        yield "the secret is still in the log"
 
 
 def _calls(look: Look, sessions: dict[str, Summary]) -> Calls:
@@ -142,13 +174,15 @@ def _calls(look: Look, sessions: dict[str, Summary]) -> Calls:
     return found
 
 
-def _results(calls: Calls) -> Iterator[str]:
+def _results(calls: Calls, *, cut: bool) -> Iterator[str]:
     """One result for each call, and a true one."""
     for call in calls.called:
         if (count := len(calls.finished.get(call, []))) != 1:
             yield f"call {call} has {count} results"
     for called, end in calls.pairs():
         if _unknown(end):
+            continue
+        if cut and (STOPPED in end.output or (end.trouble and end.trouble.kind in CUT)):
             continue
         if end.trouble and end.trouble.kind != "refused":
             yield f"{called.name} {called.call} failed: {end.trouble.message}"
@@ -167,23 +201,27 @@ def _effects(look: Look, calls: Calls) -> Iterator[str]:
     wanted = [call for reply in look.scenario.lines for call in reply.calls]
     for call in wanted:
         name = _effect(facts.ToolCalled(call="", name=call.name, arguments=call.arguments))
-        least, most = (0, 0) if name == NEVER else (0, 1) if name in unsure else (1, 1)
+        least, most = (0, 0) if name == NEVER else (0, 1) if name in unsure or look.scenario.cut else (1, 1)
         if name and not least <= seen[name] <= most:
             yield f"{call.name} {name} took effect {seen[name]} times"
     for path, content in look.scenario.files.items():
         file = look.place.work / path
+        if look.scenario.cut and not file.exists():
+            continue
         if not file.is_file() or file.read_text() != content:
             yield f"{path} holds {file.read_text() if file.exists() else 'nothing'!r} and not {content!r}"
     if any(isinstance(step, TakeBack) for step in look.scenario.steps):
         yield from (f"{path.name} is there though it was undone" for path in look.place.work.iterdir())
-    if len(calls.called) != len(wanted):
+    if len(calls.called) > len(wanted) or (len(calls.called) < len(wanted) and not look.scenario.cut):
         yield f"{len(wanted)} calls were wanted and {len(calls.called)} made"
 
 
 def _effect(called: facts.ToolCalled) -> str:
     """What a call leaves in the world, by name."""
     arguments = msgspec.json.decode(called.arguments)
-    return _marked(_command(called)) or str(arguments.get("what", ""))
+    return _marked(_command(called)) or str(
+        arguments.get("what", "" if called.name != "notify" else arguments["title"])
+    )
 
 
 def _marked(text: str) -> str:

@@ -61,7 +61,8 @@ def _handler(sink: Sink) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._answer(sink.do(asked["what"], self.headers.get("Idempotency-Key", "")))
+            what = asked["title"] if self.path == "/told" else asked["what"]
+            self._answer(sink.do(what, self.headers.get("Idempotency-Key", "")))
 
         def _answer(self, text: str) -> None:
             data = json.dumps(text).encode()

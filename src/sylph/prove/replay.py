@@ -15,6 +15,7 @@ from sylph.engine.log import Log
 from sylph.engine.replay import Dialects, Recording, from_log, replay
 from sylph.engine.runtime import Parts
 from sylph.engine.seal import erased
+from sylph.net.http import Client
 from sylph.prove.actor import Actor, build
 from sylph.prove.fuse import Fuse
 from sylph.prove.outside import Sink
@@ -81,10 +82,14 @@ async def _played(name: str, place: Place, path: str) -> tuple[list[Recording], 
     async with _served() as sink:
         setting = Setting(scenario=name, port=sink.port, path=path, kind="none")
         place.make(setting)
-        async with build(SCENARIOS[setting.scenario], setting, place, Fuse("none", 0)) as engine:
-            await Actor(engine, SCENARIOS[name], place).perform()
-            log = engine.log
-            return [from_log(log, session) for session in log.sessions()], engine.parts
+        client = Client()
+        try:
+            async with build(SCENARIOS[setting.scenario], setting, place, Fuse("none", 0), client) as engine:
+                await Actor(engine, SCENARIOS[name], place).perform()
+                log = engine.log
+                return [from_log(log, session) for session in log.sessions()], engine.parts
+        finally:
+            await client.close()
 
 
 @asynccontextmanager

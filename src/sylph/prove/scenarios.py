@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sylph.core.facts import Delivery, Mode
 from sylph.core.provider import Reply
@@ -11,6 +12,7 @@ from sylph.testing import calls, say
 MARKED = re.compile(r"echo (\w+) >> journal")
 NOTED = re.compile(MARKED.pattern + r"; .*exit (\d+)$")
 NEVER = "never"
+SECRET = "hunter2-the-secret"
 TASK = "Do what the script says."
 
 
@@ -24,11 +26,15 @@ class Aside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Say:
-    """A message that begins a turn; the key makes saying it twice one message."""
+    """A message that begins a turn; the key makes saying it twice one message.
+
+    When a call of it runs, the person can stop it, or make it pause and then go on.
+    """
 
     key: str
     text: str = TASK
     asides: tuple[Aside, ...] = ()
+    then: Literal["", "stop", "pause"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,19 @@ class TakeBack:
     turn: str
 
 
-Step = Say | Condense | Branch | TakeBack
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The person has the last turn run again, in other words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The person takes a secret out of the session."""
+
+
+Step = Say | Condense | Branch | TakeBack | Again | Forget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +79,14 @@ class Scenario:
     mode: Mode = "trust"
     window: int | None = None
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+    on: tuple[str, ...] = ()
+    cut: bool = False
+    """Whether a turn is stopped: then not everything has to happen, and nothing may happen twice all the same."""
+
+    @property
+    def turns(self) -> int:
+        """How many messages reach a turn."""
+        return len(self.keys) + sum(isinstance(step, Again) for step in self.steps)
 
     @property
     def keys(self) -> list[str]:
@@ -228,8 +254,82 @@ UNDO = Scenario(
     ),
     steps=(Say(key="k1"), TakeBack("t1")),
 )
+CANCEL = Scenario(
+    name="cancel",
+    cut=True,
+    lines=(
+        calls(noted("stopped", 2, seconds=0.2)),
+        calls(write("kept.txt", "kept\n"), noted("later", 3)),
+        say("Done."),
+    ),
+    steps=(Say(key="k1", then="stop"), Say(key="k2", then="stop"), Say(key="k3")),
+    files={"kept.txt": "kept\n"},
+)
+PAUSE = Scenario(
+    name="pause",
+    lines=(calls(noted("before", 2, seconds=0.05), noted("after", 3)), calls(write("p.txt", "p\n")), say("Done.")),
+    steps=(Say(key="k1", then="pause"), Say(key="k2", then="pause")),
+    files={"p.txt": "p\n"},
+)
+RETRY = Scenario(
+    name="retry",
+    lines=(
+        calls(noted("first", 2)),
+        say("Not good."),
+        calls(write("r.txt", "r\n"), noted("second", 3)),
+        say("Better."),
+    ),
+    # The script goes on where it was, though the model no longer sees what it said.
+    steps=(Say(key="k1"), Again(text="Once more, after ⟨1⟩.")),
+    files={"r.txt": "r\n"},
+)
+ERASE = Scenario(
+    name="erase",
+    lines=(
+        calls(("shell", {"command": f"echo told >> journal; echo said told {SECRET}; exit 3"})),
+        say(f"I have seen {SECRET}."),
+        calls(noted("after", 4)),
+        say("Done."),
+    ),
+    steps=(Say(key="k1"), Forget(), Say(key="k2")),
+)
+DELIVERY = Scenario(
+    name="delivery",
+    lines=(
+        calls(("notify", {"title": "begun", "text": "It takes a while."}), noted("work", 2, seconds=0.02)),
+        calls(("notify", {"title": "half"}), ("notify", {"title": "nearly", "urgency": "low"})),
+        say("Told."),
+        calls(("notify", {"title": "over"})),
+        say("Told again."),
+    ),
+    steps=(Say(key="k1"), Say(key="k2")),
+)
+NOTIFY = Scenario(
+    name="notify",
+    mode="ask",
+    on=("asked", "ended"),
+    lines=(calls(noted("may", 4), ("ask_user", {"questions": [{"question": "Which colour?"}]})), say("Asked.")),
+)
 
 SCENARIOS: dict[str, Scenario] = {
     each.name: each
-    for each in (FILES, PLACES, SHELL, READS, APPROVALS, OUTSIDE, COMPACTION, STEERING, FORK, JOBS, UNDO)
+    for each in (
+        FILES,
+        PLACES,
+        SHELL,
+        READS,
+        APPROVALS,
+        OUTSIDE,
+        COMPACTION,
+        STEERING,
+        FORK,
+        JOBS,
+        UNDO,
+        CANCEL,
+        PAUSE,
+        RETRY,
+        ERASE,
+        DELIVERY,
+        NOTIFY,
+    )
 }

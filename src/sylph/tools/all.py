@@ -10,6 +10,7 @@ from sylph.tools.files import LIST, WRITE
 from sylph.tools.git import git
 from sylph.tools.jobs import jobs
 from sylph.tools.look import EXISTS, tree
+from sylph.tools.notify import NOTIFY
 from sylph.tools.patch import PATCH
 from sylph.tools.places import COPY, DELETE, MAKE, MOVE
 from sylph.tools.plan import PLAN
@@ -28,4 +29,5 @@ def workspace_tools(environ: Mapping[str, str], places: Places) -> tuple[Tool, .
     searcher = Ripgrep(program) if program else Scan()
     files = (READ, WRITE, EDIT, MULTI_EDIT, PATCH, MOVE, COPY, DELETE, MAKE)
     search = (LIST, tree(searcher), EXISTS, verify(environ), find(searcher), grep(searcher))
-    return (*files, *search, shell(environ, places), jobs(environ, places), python(environ), git(environ), PLAN, ASK)
+    commands = (shell(environ, places), jobs(environ, places), python(environ), git(environ))
+    return (*files, *search, *commands, PLAN, ASK, NOTIFY)

@@ -25,7 +25,7 @@ from sylph.interfaces.render import line, trouble_lines
 
 
 @click.command()
-@work("as_json")
+@work("as_json", "key")
 @click.pass_obj
 def command(door: Door, **told: Any) -> int:
     """Talk with Sylph. `/help` in the chat lists what can be typed."""
@@ -47,6 +47,8 @@ async def open_chat(app: App, options: Options, summary: Summary | None = None) 
     if not options.quiet:
         chat.front.note(await greeting(chat, folder, summary))
     code = await talk(chat, summary)
+    if chat.now.id and (left := await app.delivered(chat.now.id)):
+        chat.front.note([line(left, "warn")])
     if chat.now.inputs and not options.quiet:
         chat.front.note([line(f"{chat.now.id} · sylph resume {chat.now.id}", "dim")])
     return code

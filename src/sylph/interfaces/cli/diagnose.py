@@ -32,9 +32,10 @@ EVIDENCE = 8
 def command(door: Door, session: str, *, as_json: bool) -> int:
     """Look through SESSION for everything that can be wrong with it, and say what to do about it.
 
-    Calls and their results, effects left open, how turns ended, states, questions, messages, model calls, the prompt,
-    compaction, snapshots, jobs, the lock; and the session is run again from its log. Nothing is changed. The exit code
-    is 1 if something is broken (✗); what only deserves attention (!) or is worth knowing (·) leaves it at 0.
+    Calls and their results, effects left open, how turns ended, states, questions, messages, deliveries, model calls,
+    the prompt, compaction, snapshots, jobs, the lock; and the session is run again from its log. Nothing is changed.
+    The exit code is 1 if something is broken (✗); what only deserves attention (!) or is worth knowing (·) leaves it
+    at 0.
 
     \b
       sylph diagnose last

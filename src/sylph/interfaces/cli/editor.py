@@ -21,7 +21,7 @@ from sylph.interfaces.cli.keys import Completions, bindings
 from sylph.interfaces.cli.paint import painted
 from sylph.interfaces.cli.screen import FRAMES
 from sylph.interfaces.cli.wrap import Rows, folded
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Said, Shown, end_lines
+from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
 from sylph.interfaces.render import Line, Span, line
 
 STYLE = Style.from_dict({"hint": "fg:ansibrightblack"})
@@ -81,6 +81,8 @@ class Editor:
                 self._busy = ""
             case Shown(lines=lines):
                 self.note(list(lines))
+            case Rang():
+                self._print("\a")
             case Ended(sums=sums):
                 self._print(self._rows.cut())
                 self._rows.stream.forget()

@@ -26,6 +26,7 @@ class Options:
     dry_run: bool = False
     cwd: Path | None = None
     session: str = ""
+    key: str | None = None
     sandbox: str | None = None
 
     @property
@@ -45,6 +46,7 @@ _WORK: dict[str, Callable[[Any], Any]] = {
         "--sandbox", type=click.Choice(("on", "off")), help="Confine commands (the default), or do not."
     ),
     "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
+    "key": click.option("--key", metavar="KEY", help="Sent again with the same key it is the same turn, not another."),
 }
 
 

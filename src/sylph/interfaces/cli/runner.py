@@ -24,7 +24,7 @@ from sylph.interfaces.render import Line, line
 
 class Runner:
     def __init__(self, app: App, *, quiet: bool = False, as_json: bool = False) -> None:
-        self._runtime = app.runtime
+        self._runtime, self._delivered = app.runtime, app.delivered
         terminal = app.config.terminal
         self._usual = app.config.settings.mode
         self._screen = Screen(
@@ -38,7 +38,16 @@ class Runner:
     def note(self, *lines: Line) -> None:
         self._screen.note(lines)
 
-    async def turn(self, summary: Summary, command: Command) -> int:
+    def begin(self, summary: Summary) -> None:
+        self._view.begin(summary)
+
+    def show(self, event: Event, course: Course) -> None:
+        """Something that happens, or has happened, in another process."""
+        course.see(event)
+        self._view.show(event)
+        self._sum_up(event, course)
+
+    async def turn(self, summary: Summary, command: Command | None) -> int:
         """Sends `command` and follows the session until nothing waits in it any more; returns the exit code."""
         stop = asyncio.Event()
         course = Course(summary)
@@ -46,13 +55,20 @@ class Runner:
         self._warn(summary)
         try:
             with interrupts(lambda number: self._caught(number, stop)):
-                await self._runtime.send(summary.id, command)
+                if command:
+                    await self._runtime.send(summary.id, command)
                 async with beside(self._screen.spin()), beside(self._stop(summary.id, stop)):
                     await self._follow(course)
         finally:
             self._screen.rest()
+        if left := await self._delivered(summary.id):
+            self.note(line(left, "warn"))
         if self._signal and course.ended[-1].outcome == "cancelled":
             return 128 + self._signal
+        return self.code(course)
+
+    def code(self, course: Course) -> int:
+        """The exit code that tells how it went."""
         refused = codes.REFUSED.number if course.refused or course.unanswered else 0
         return next((code for ended in course.ended if (code := codes.of_turn(ended))), refused)
 

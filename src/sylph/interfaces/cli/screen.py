@@ -9,7 +9,7 @@ from typing import TextIO
 from sylph.interfaces.clean import clean
 from sylph.interfaces.cli.paint import paint, painted
 from sylph.interfaces.cli.wrap import Stream, Words, fit, folded
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Said, Shown, end_lines
+from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
 from sylph.interfaces.render import Line, line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -37,7 +37,7 @@ class Screen:
         self._busy = Busy("")
         self._since = time.monotonic()
 
-    def perform(self, act: Act) -> None:
+    def perform(self, act: Act) -> None:  # noqa: C901 - one flat table
         match act:
             case Busy():
                 self._busy = act
@@ -56,6 +56,9 @@ class Screen:
                 self._done(act)
             case Shown(lines=lines, always=always):
                 self.note(lines, always=always)
+            case Rang():
+                self._err.write("\a" if self._spins else "")
+                self._err.flush()
             case Ended():
                 self._end(act)
         self._since = time.monotonic()

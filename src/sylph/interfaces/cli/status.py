@@ -60,6 +60,11 @@ async def look(app: App) -> dict[str, Any]:
         "sessions": len(found),
         "running": [await _turn(app, one) for one in found if one.open_turn and one.pid],
         "interrupted": [await _turn(app, one) for one in found if is_interrupted(one)],
+        "undelivered": [
+            {"session": one.id, "id": id, "title": waiting.parcel.title, "attempts": waiting.attempts}
+            for one in found
+            for id, waiting in one.outbox.items()
+        ],
         "questions": [
             {"session": one.id, "id": asked.id, "question": asked.question}
             for one in found
@@ -119,6 +124,7 @@ def shown(facts: dict[str, Any]) -> list[str]:
             for one in facts["running"]
         ),
         *(["interrupted", f"sylph resume {one['session']}  {flat(one['task'], 40)}"] for one in facts["interrupted"]),
+        *(["undelivered", f"sylph resume {one['session']}  {flat(one['title'], 40)}"] for one in facts["undelivered"]),
         *(["question", f"{one['session']}  {flat(one['question'])}"] for one in facts["questions"]),
     ]
     return aligned(rows)

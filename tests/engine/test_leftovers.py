@@ -1,0 +1,270 @@
+"""What a killed process leaves behind: commands, journals, drafts; and what becomes of them when nobody goes on."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.engine.replays import replay_home
+from tests.engine.stage import Put, bodies, outcomes, results, story
+
+from sylph.core import commands, facts
+from sylph.core.events import Event
+from sylph.core.places import Places
+from sylph.core.plugin import Plugin
+from sylph.core.tool import Context, Result, Tool
+from sylph.engine.floor import Floor
+from sylph.engine.gateway import Gateway, Patience
+from sylph.engine.jobs import SessionJobs
+from sylph.engine.log import Log
+from sylph.engine.outside import cut_short
+from sylph.engine.runs import Runner
+from sylph.engine.runtime import Parts, Runtime
+from sylph.engine.session import Session
+from sylph.engine.story import read_story
+from sylph.testing import Line, ScriptedProvider, begin, call, play, runtime, say
+from sylph.tools import atomic
+from sylph.tools.all import workspace_tools
+
+TOOLS = workspace_tools(os.environ, Places(home=Path("/nowhere")))
+SLEEPER = "echo $$ > pid; touch begun; exec sleep 30"
+
+
+class Killed(BaseException):
+    """Stands for a kill: whoever is here goes no further, and cleans nothing up."""
+
+
+def dying(home: Path, at: str, *lines: Line) -> Runtime:
+    """A runtime that is killed at a boundary."""
+
+    def trip(boundary: str) -> None:
+        if boundary == at:
+            raise Killed
+
+    gateway = Gateway({"scripted": ScriptedProvider(lines)}, Patience(base=0.001))
+    parts = Parts(gateway=gateway, plugins=(Plugin(name="tools", tools=TOOLS),), trip=trip)
+    return Runtime(Log.open(home / "data" / "sylph.db"), parts)
+
+
+def at_work(engine: Runtime, session: str) -> "tuple[Session, asyncio.Task[None]]":
+    opened = engine._sessions[session]  # pyright: ignore[reportPrivateUsage]
+    work = opened._work  # pyright: ignore[reportPrivateUsage]
+    assert work
+    return opened, work
+
+
+async def killed(home: Path, at: str, *lines: Line) -> str:
+    """A session whose process was killed at a boundary."""
+    engine = dying(home, at, *lines)
+    session = await begin(engine, home)
+    await engine.send(session, commands.Send(text="go"))
+    _, work = at_work(engine, session)
+    await asyncio.wait([work])
+    assert isinstance(work.exception(), Killed)
+    await engine.close()
+    return session
+
+
+async def left_running(home: Path, *lines: Line) -> str:
+    """A session whose process is gone while a command of it runs."""
+    engine = runtime(home, lines, tools=TOOLS)
+    session = await begin(engine, home)
+    await engine.send(session, commands.Send(text="go"))
+    await there(home / "begun")
+    await let_go(engine, session)
+    return session
+
+
+async def let_go(engine: Runtime, session: str) -> None:
+    """Ends a process the way a kill does: nothing it has started hears of it."""
+    opened, work = at_work(engine, session)
+    runner = engine.executor.runner
+    runner.stop = lambda key, why="stopped": None  # noqa: ARG005 - nobody is there to say so
+    opened._closing = True  # pyright: ignore[reportPrivateUsage]
+    work.cancel()
+    await asyncio.wait([work])
+    await engine.close()
+
+
+async def there(path: Path) -> None:
+    async with asyncio.timeout(10):
+        while not path.exists():  # noqa: ASYNC110, ASYNC240 - a file of another process
+            await asyncio.sleep(0.01)
+
+
+def runs(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "data" / "runs").iterdir())
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def gone(pid: int) -> bool:
+    for _ in range(100):
+        if not lives(pid):
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def dropped(home: Path, session: str) -> list[Event]:
+    async with runtime(home, [], tools=TOOLS) as engine:
+        await engine.send(session, commands.Drop())
+        return await story(engine, session)
+
+
+async def test_dropping_a_turn_ends_its_command_and_writes_down_how(home: Path) -> None:
+    session = await left_running(home, call("shell", command=SLEEPER))
+    pid = int((home / "pid").read_text())
+    assert lives(pid)
+    events = await dropped(home, session)
+    assert [(each.ok, each.exit) for each in results(events)] == [(False, 128 + signal.SIGTERM)]
+    assert await gone(pid)
+    assert runs(home) == []
+
+
+async def test_a_command_that_ignores_being_asked_is_ended_all_the_same(home: Path) -> None:
+    session = await left_running(home, call("shell", command="trap '' TERM; " + SLEEPER))
+    pid = int((home / "pid").read_text())
+    events = await dropped(home, session)
+    assert await gone(pid)
+    assert [each.exit for each in results(events)] == [128 + signal.SIGKILL]
+
+
+async def test_a_command_that_had_ended_has_its_true_result_though_the_turn_is_dropped(home: Path) -> None:
+    session = await left_running(home, call("shell", command="touch begun; sleep 0.2; echo all; exit 4"))
+    await asyncio.sleep(0.6)
+    (result,) = results(await dropped(home, session))
+    assert (result.exit, result.output) == (4, "all\n[exit 4]")
+    assert runs(home) == []
+
+
+async def test_a_background_job_of_a_dropped_turn_goes_on(home: Path) -> None:
+    session = await left_running(
+        home, call("job", action="start", command="sleep 20"), call("shell", command="touch begun; sleep 30")
+    )
+    await dropped(home, session)
+    jobs = SessionJobs(Runner(home / "data" / "runs"), session)
+    (job,) = jobs.all()
+    assert job.state == "running"
+    await jobs.stop(job.id)
+
+
+@pytest.mark.parametrize("at", ["effect before", "effect after"])
+async def test_a_file_tells_what_became_of_it_when_its_turn_is_dropped(home: Path, at: str) -> None:
+    session = await killed(home, at, call("write", path="a.txt", content="new\n"))
+    draft = atomic.draft_of(home / "a.txt", f"{session}.t1_c1")
+    draft.write_text("half")
+    (result,) = results(await dropped(home, session))
+    assert not draft.exists()
+    if at == "effect after":
+        assert (result.ok, "was made before" in result.output) == (True, True)
+    else:
+        assert result.trouble
+        assert (result.ok, result.trouble.kind) == (False, "no_effect")
+
+
+async def test_a_journal_that_was_not_forgotten_is_removed_when_the_turn_is_resumed(home: Path) -> None:
+    session = await killed(home, "effect told", call("shell", command="echo hi"))
+    assert runs(home) == [f"{session}.t1_c1.out", f"{session}.t1_c1.run"]
+    async with runtime(home, [say("Done.")], tools=TOOLS) as engine:
+        await play(engine, session, commands.Continue())
+    assert runs(home) == []
+
+
+async def test_a_background_job_whose_runner_was_killed_is_told_as_lost_and_ended(home: Path) -> None:
+    lines = [call("job", action="start", command="echo $$ > pid; exec sleep 30"), say("Started.")]
+    async with runtime(home, lines, tools=TOOLS) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "go")
+        await there(home / "pid")
+        kept = read_story(home / "data" / "runs" / f"{session}.t1_c1.run")
+        assert kept.intent
+        os.kill(kept.intent.runner, signal.SIGKILL)
+    pid = int((home / "pid").read_text())
+    async with asyncio.timeout(5):
+        while kept.watched:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    looking = SessionJobs(Runner(home / "data" / "runs"), session, ends_lost=False)
+    assert [(job.state, lives(pid)) for job in looking.all()] == [("lost", True)]
+    async with runtime(home, [call("job", action="list"), say("Lost.")], tools=TOOLS) as engine:
+        events = await play(engine, session, "how is it?")
+    assert "lost: its runner died" in results(events)[0].output
+    assert await gone(pid)
+
+
+async def test_a_turn_that_is_given_up_after_too_many_tries_ends_its_command(home: Path) -> None:
+    session = await left_running(home, call("shell", command=SLEEPER))
+    pid = int((home / "pid").read_text())
+    for _ in range(3):
+        engine = runtime(home, [], tools=TOOLS)
+        await engine.send(session, commands.Continue())
+        await asyncio.sleep(0.1)
+        await let_go(engine, session)
+    assert lives(pid)
+    async with runtime(home, [], tools=TOOLS) as engine:
+        await engine.send(session, commands.Continue())
+        events = await story(engine, session)
+    assert outcomes(events) == ["interrupted"]
+    assert [each.exit for each in results(events)] == [128 + signal.SIGTERM]
+    assert await gone(pid)
+
+
+async def test_a_file_that_is_being_written_when_the_turn_is_stopped_is_written_whole_and_told(home: Path) -> None:
+    async def slowly(args: Put, context: Context) -> Result:
+        return await asyncio.to_thread(_slow_put, args, context)
+
+    began = threading.Event()
+
+    def _slow_put(args: Put, context: Context) -> Result:
+        began.set()
+        time.sleep(0.2)
+        (context.workspace / args.path).write_text(args.text)
+        return Result(text="written")
+
+    tool = Tool(name="put", description="", args=Put, run=slowly, effect="write", recourse="by_content")
+    async with runtime(home, [call("put", path="a.txt", text="all"), say("Yes.")], tools=[tool]) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        await asyncio.to_thread(began.wait)
+        await engine.send(session, commands.Interrupt(reason="enough"))
+        events = await story(engine, session)
+        await play(engine, session, "go on")
+    assert [(each.ok, each.output) for each in results(events)] == [(True, "written")]
+    assert (outcomes(events), (home / "a.txt").read_text()) == (["cancelled"], "all")
+
+
+async def test_a_turn_that_was_being_stopped_when_the_process_died_stays_stopped(home: Path) -> None:
+    session = await left_running(home, call("shell", command="touch begun; sleep 0.1"))
+    async with runtime(home, [], tools=TOOLS) as engine:
+        floor = Floor(session, engine._shelf)  # pyright: ignore[reportPrivateUsage]
+        floor.own()
+        await floor.enter("cancel", cut_short("t1_c1", started=True))
+        floor.release()
+        await engine.send(session, commands.Continue())
+        events = await story(engine, session)
+    assert outcomes(events) == ["cancelled"]
+
+
+async def test_an_answer_that_was_there_when_the_process_died_is_not_asked_for_again(home: Path) -> None:
+    async with runtime(home, [say("The answer.")]) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "what is it?")
+    upto = next(event.seq for event in events if isinstance(event.body, facts.ModelResponded))
+    cut = home / "cut"
+    async with runtime(cut, [say("Another answer.")]) as engine:
+        log = Log.open(home / "data" / "sylph.db")
+        await engine.log.install(log.records(session, limit=upto), ())
+        log.close()
+        await engine.send(session, commands.Continue())
+        events = await story(engine, session)
+    assert outcomes(events) == ["finished"]
+    assert [each.text for each in bodies(events, facts.ModelResponded)] == ["The answer."]
+    await asyncio.to_thread(replay_home, cut, [engine.parts])
