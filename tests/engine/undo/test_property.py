@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.undo.trees import Change, Tree, changes, tree_of
+from tests.engine.undo.trees import Change, Tree, changes, folder, remove, tree_of, write
 
 from sylph.core.tool import Judged
 from sylph.engine.runs import Runner
@@ -65,6 +65,15 @@ class Story:
             before = now
         return state
 
+    def states(self, path: str) -> list[object]:
+        return [tree.get(path) for _, tree in self.trees]
+
+    def alike(self, path: str) -> bool:
+        """Whether the person made of it just what it had been before: nobody can tell that from nothing done."""
+        states = self.states(path)
+        made = [at for at in range(1, len(states)) if states[at] != states[at - 1]]
+        return any(self.trees[at][0] == "person" and states[at] in states[:at] for at in made)
+
 
 some = st.lists(changes(), min_size=1, max_size=4)
 
@@ -100,6 +109,8 @@ def test_nothing_of_the_person_is_touched(first: list[Change], acts: list[tuple[
         for path in before.keys() | after.keys() | touched:
             if path not in touched:
                 assert after.get(path) == before.get(path), path
+            elif told.alike(path):
+                assert after.get(path) in told.states(path), path
             elif path not in left:
                 assert after.get(path) == told.expected(path), path
             else:
@@ -107,3 +118,14 @@ def test_nothing_of_the_person_is_touched(first: list[Change], acts: list[tuple[
 
     with tempfile.TemporaryDirectory() as home:
         asyncio.run(story(Path(home)))
+
+
+async def test_what_somebody_put_into_a_new_folder_is_not_lost_with_it(tmp_path: Path) -> None:
+    told = Story(tmp_path)
+    told.person([])
+    await told.call([lambda root: folder(root, "n", "", 0)])
+    told.person([lambda root: write(root, "n/mine", "mine", 1)])
+    await told.call([lambda root: remove(root, "n/mine", "", 0), lambda root: folder(root, "n/mine", "", 0)])
+    left = told.undo()
+    assert (told.root / "n" / "mine").read_text() == "mine1"
+    assert left == {"n": "there are other things in it"}

@@ -318,9 +318,10 @@ async def test_a_hostile_workspace_leads_nowhere(home: Path, work: Path) -> None
 
 
 async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
-    odd = work / os.fsdecode(b"\xff\xfe")
+    odd = work / os.fsdecode(b"\xff\xfe") / os.fsdecode(b"\xfd")
+    odd.parent.mkdir()
     odd.write_text("odd\n")
-    async with stage(home, [sh("rm ./*"), say("")]) as engine:
+    async with stage(home, [sh("rm -r ./*; mkdir -p $'new\\xff/er'"), say("")]) as engine:
         id = await begin(engine, work)
         events = await play(engine, id, "go")
         name = name_of(b"\xff\xfe")
@@ -328,6 +329,7 @@ async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
         assert (bytes_of(name), shown(name)) == (b"\xff\xfe", "\\xff\\xfe")
         await engine.send(id, commands.Undo())
         assert odd.read_text() == "odd\n"
+        assert len(list(work.iterdir())) == 4
 
 
 async def test_two_calls_at_once_in_one_folder_do_not_claim_each_others_work(home: Path, work: Path) -> None:

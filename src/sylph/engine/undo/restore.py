@@ -65,8 +65,9 @@ class Workshop:
                 left[step.path] = why or CHANGED
                 continue
             todo.append(_from(step, now))
-        deep_first = sorted(todo, key=lambda step: (-step.path.count("/"), step.path))
-        shallow_first = sorted(todo, key=lambda step: (step.path.count("/"), step.path))
+        todo = _without_needed(todo, left)
+        shallow_first = sorted(todo, key=lambda step: bytes_of(step.path).count(b"/"))
+        deep_first = shallow_first[::-1]
         for phase, order in ((self._open, shallow_first), (self._clear, deep_first), (self._fill, shallow_first)):
             self._each(phase, order, left)
         self._each(self._mode, deep_first, left)
@@ -200,6 +201,19 @@ def _half(step: FileChange, now: FileState | None) -> bool:
 
 def _from(step: FileChange, now: FileState | None) -> FileChange:
     return FileChange(path=step.path, before=now, after=step.after)
+
+
+def _without_needed(steps: Sequence[FileChange], left: dict[str, str]) -> list[FileChange]:
+    """A folder stays in which something is to be put back, though it was not there then: somebody else had used it."""
+    needed = {parent for step in steps if step.after for parent in _parents(step.path)}
+    going = [step for step in steps if _folder(step.before) and not _folder(step.after) and step.path in needed]
+    left.update((step.path, WHY[errno.ENOTEMPTY]) for step in going)
+    return [step for step in steps if step not in going]
+
+
+def _parents(path: str) -> list[str]:
+    name = bytes_of(path)
+    return [name_of(name[:at]) for at, byte in enumerate(name) if byte == ord("/")]
 
 
 def _folder(state: FileState | None) -> bool:
