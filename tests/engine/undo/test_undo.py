@@ -329,7 +329,8 @@ async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
         assert (bytes_of(name), shown(name)) == (b"\xff\xfe", "\\xff\\xfe")
         await engine.send(id, commands.Undo())
         assert odd.read_text() == "odd\n"
-        assert len(list(work.iterdir())) == 4
+        assert sorted(tree_of(work))[0] == "a.txt"
+        assert len(tree_of(work)) == 6
 
 
 async def test_two_calls_at_once_in_one_folder_do_not_claim_each_others_work(home: Path, work: Path) -> None:
