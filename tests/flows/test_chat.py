@@ -316,7 +316,7 @@ async def test_sigterm_stops_the_turn_and_leaves(sylph: Sylph, model: Model) -> 
 async def test_an_approval_of_a_task_takes_one_key(sylph: Sylph, model: Model) -> None:
     await model([call("shell", command="touch made"), say("Made.")])
     terminal = await sylph.open("make it")
-    await terminal.see("[y] yes")
+    await terminal.see("[n] no: ")
     terminal.type("y")
     await terminal.see("Made.")
     assert await terminal.end() == 0

@@ -77,6 +77,7 @@ async def test_yes_from_now_on_is_shown_kept_and_not_asked_again(sylph: Sylph, m
     await model([call("write", path="a.txt", content="a"), say("Done.")])
     terminal = await sylph.open("write it")
     await terminal.see("[r] from now on: allow write: path")
+    await terminal.see("[n] no: ")
     terminal.type("r")
     await terminal.see("Done.")
     assert await terminal.end() == 0
@@ -88,7 +89,7 @@ async def test_yes_from_now_on_is_shown_kept_and_not_asked_again(sylph: Sylph, m
 async def test_a_person_changes_the_command_before_it_runs(sylph: Sylph, model: Model) -> None:
     server = await model([call("shell", command="touch wrong"), say("All right.")])
     terminal = await sylph.open("touch it")
-    await terminal.see("[e] change it")
+    await terminal.see("[n] no: ")
     terminal.type("e")
     await terminal.see("the command to run instead:")
     terminal.type("touch right\n")
@@ -103,7 +104,7 @@ async def test_a_long_task_asks_a_handful_of_times(sylph: Sylph, model: Model) -
     await model([*rounds, say("Twenty files.")])
     terminal = await sylph.open("write twenty files")
     await terminal.see("May write run 5 times?")
-    await terminal.see("[a] yes, for this session")
+    await terminal.see("[n] no: ")
     terminal.type("a")
     await terminal.see("Twenty files.")
     assert await terminal.end() == 0

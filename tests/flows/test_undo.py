@@ -113,15 +113,14 @@ async def test_a_kill_within_the_command_loses_no_change_and_blames_nobody_else(
     assert found == {"a": "old\n", "b": "old\n", "mine": "edited meanwhile\n"}
 
 
-async def test_what_a_dropped_turn_did_can_be_undone_by_force(sylph: Sylph, model: Model) -> None:
+async def test_what_a_dropped_turn_did_can_be_undone(sylph: Sylph, model: Model) -> None:
     (sylph.workspace / "a").write_text("old\n")
     await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
     session = await _killed(sylph, "begun")
     await sylph.run("resume", session, "--drop")
-    doubtful = await sylph.run("undo", session)
-    assert (doubtful.code, "others may have changed this since" in doubtful.err + doubtful.out) == (1, True)
-    assert (await sylph.run("undo", session, "--force")).code == 0
-    assert (sylph.workspace / "a").read_text() == "old\n"
+    undone = await sylph.run("undo", session)
+    assert undone.code == 0, undone.out + undone.err
+    assert [(path.name, path.read_text()) for path in sylph.workspace.iterdir()] == [("a", "old\n")]
 
 
 async def test_a_kill_within_an_undo_is_finished_by_the_next(sylph: Sylph, model: Model) -> None:
