@@ -118,10 +118,13 @@ async def test_in_the_chat_questions_come_one_after_the_other(sylph: Sylph, mode
     await chat.see("> ")
     chat.type("do both\r")
     await chat.see("May write run?")
+    await chat.see("[y] yes")
     chat.type("y\r")
     await chat.see("May shell run?")
+    await chat.see("[r] yes, from now on")
     chat.type("n not that\r")
     await chat.see("Both.")
+    await chat.see("2 rounds")
     chat.type("\x04")
     assert await chat.end() == 0
     assert [path.name for path in sylph.workspace.iterdir()] == ["a"]
