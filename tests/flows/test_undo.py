@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.engine.undo.trees import tree_of
@@ -118,9 +119,29 @@ async def test_what_a_dropped_turn_did_can_be_undone(sylph: Sylph, model: Model)
     await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
     session = await _killed(sylph, "begun")
     await sylph.run("resume", session, "--drop")
-    undone = await sylph.run("undo", session)
-    assert undone.code == 0, undone.out + undone.err
+    assert (await sylph.run("undo", session)).code == 0
     assert [(path.name, path.read_text()) for path in sylph.workspace.iterdir()] == [("a", "old\n")]
+
+
+async def test_where_nobody_saw_the_end_only_force_undoes(sylph: Sylph, model: Model) -> None:
+    (sylph.workspace / "a").write_text("old\n")
+    await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
+    session = await _killed(sylph, "begun")
+    _kill_runner(sylph.home / "sylph" / "data" / "runs")
+    await sylph.run("resume", session)
+    doubtful = await sylph.run("undo", session)
+    assert (doubtful.code, "others may have changed this since" in doubtful.err + doubtful.out) == (1, True)
+    assert (sylph.workspace / "a").read_text() == "new\n"
+    assert (await sylph.run("undo", session, "--force")).code == 0
+    assert (sylph.workspace / "a").read_text() == "old\n"
+
+
+def _kill_runner(runs: Path) -> None:
+    """Ends the process that looks after the commands of this home, and nothing else."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if process.joinpath("cmdline").read_bytes().rstrip(b"\0").endswith(os.fsencode(runs)):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 async def test_a_kill_within_an_undo_is_finished_by_the_next(sylph: Sylph, model: Model) -> None:
