@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from sylph.engine.sandbox.terms import reach
 from sylph.net.address import Proxies
 from sylph.prove.bait import processes
 
+NUMBERS = count(1)
 LAYER = Trial().layer()
 boxed = pytest.mark.skipif(LAYER.name != "bwrap", reason=f"no bubblewrap here: {LAYER.said}")
 
@@ -61,7 +63,7 @@ async def runner(place: Place) -> AsyncGenerator[Runner]:
 
 
 async def ran(runner: Runner, place: Place, command: str, grip: Grip | None = None) -> Ran:
-    found = await CallRuns(runner, f"k{id(object())}", grip or place.grip()).run(place.order(command), lambda _: None)
+    found = await CallRuns(runner, f"k{next(NUMBERS)}", grip or place.grip()).run(place.order(command), lambda _: None)
     assert isinstance(found, Ran)
     return found
 
@@ -148,7 +150,9 @@ async def test_a_command_that_says_what_bubblewrap_says_is_not_believed(place: P
 
 @boxed
 async def test_a_command_may_end_by_itself_when_it_is_asked_to(place: Place, runner: Runner) -> None:
-    order = replace(place.order("trap 'echo cleaned > cleaned; exit 0' TERM; sleep 30 & wait"), seconds=0.3)
+    order = replace(
+        place.order("trap 'echo cleaned > cleaned; exit 0' TERM; while :; do sleep 30 & wait; done"), seconds=0.5
+    )
     found = await CallRuns(runner, "k", place.grip()).run(order, lambda _: None)
     assert isinstance(found, Ran)
     assert found.why == "time"

@@ -362,10 +362,11 @@ class Runner:
     def _kill(self, job: Job, number: int) -> None:
         kin = (freeze if job.why == "processes" else family)(job.process.pid, job.key)
         # The end of bubblewrap is the end of all inside, at once: what may end by itself is asked alone.
-        if job.status is None or number == signal.SIGKILL:
+        whole = job.status is None or number == signal.SIGKILL
+        if whole:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(job.process.pid, number)
-        for pid in kin:
+        for pid in kin if whole else [pid for pid in kin if pid != job.process.pid]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
 
