@@ -268,3 +268,17 @@ async def test_an_answer_that_was_there_when_the_process_died_is_not_asked_for_a
     assert outcomes(events) == ["finished"]
     assert [each.text for each in bodies(events, facts.ModelResponded)] == ["The answer."]
     await asyncio.to_thread(replay_home, cut, [engine.parts])
+
+
+async def test_a_command_whose_runner_dies_as_the_turn_is_stopped_is_ended_all_the_same(home: Path) -> None:
+    async with runtime(home, [call("shell", command=SLEEPER)], tools=TOOLS) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        await there(home / "begun")
+        kept = read_story(home / "data" / "runs" / f"{session}.t1_c1.run")
+        assert kept.intent
+        os.kill(kept.intent.runner, signal.SIGKILL)
+        await engine.send(session, commands.Interrupt(reason="enough"))
+        events = await story(engine, session)
+    assert outcomes(events) == ["cancelled"]
+    assert await gone(int((home / "pid").read_text()))

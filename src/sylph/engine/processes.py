@@ -8,6 +8,7 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 MARK = "SYLPH_RUN"
+LOOKS = 1000
 TRIES, PAUSE = 20, 0.001
 
 
@@ -59,10 +60,24 @@ def marked(pid: int, key: str) -> bool:
 
 def end_marked(key: str) -> None:
     """Ends all that the command `key` has started, whoever's child it is by now."""
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []:
-        if marked(pid, key):
+    killed, nobody = set[int](), 0
+    # Whoever is killed in the middle of a fork has one more child before it dies, which can take a while. And that can
+    # be during a look: only the next one sees the child.
+    for _ in range(LOOKS):
+        dead = all(is_zombie(pid) for pid in killed)
+        found = [pid for pid in processes() if marked(pid, key)]
+        nobody = nobody + 1 if dead and not found else 0
+        if nobody == 2:
+            return
+        for pid in found:
+            killed.add(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
+
+
+def processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
 
 
 def resident(pid: int) -> int:

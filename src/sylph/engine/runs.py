@@ -329,6 +329,9 @@ class CallRuns:
             async with asyncio.timeout(STOPPING):
                 while not notice.ended:
                     await notice.wait(STOPPING)
+        if not self._runner.alive:
+            # Nobody is there to have heard it.
+            processes.end_marked(self._name)
 
     def _story(self) -> Story:
         return read_story(self._path("run"))
