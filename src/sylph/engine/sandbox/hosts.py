@@ -27,7 +27,7 @@ def rules_of(hosts: Sequence[str]) -> list[Rule]:
             raise UserError(
                 f"sandbox.hosts: {entry!r} is neither a host nor a network.",
                 kind="config",
-                next=['Write it like "pypi.org", "*.github.com" or "127.0.0.1:8080".', "sylph config edit"],
+                next=['Write it like "example.org", "*.github.com" or "127.0.0.1:8080".', "sylph config edit"],
             ) from error
     return found
 
