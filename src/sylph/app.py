@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sylph import __version__
 from sylph.config import Config, Model, Provider
@@ -55,8 +56,7 @@ NO_MODEL = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class App(Struct, frozen=True, kw_only=True):
     """The assembled program. Every door holds one."""
 
     config: Config

@@ -1,15 +1,14 @@
 """The contract of looking through everything that was ever said and done."""
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import msgspec
+from msgspec import Struct
 
 Speaker = Literal["user", "assistant", "call", "result"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What to look for: every word, in any case; a piece in quotes as it stands. `session` may be a beginning."""
 
     words: str
@@ -33,8 +32,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """The newest places first; `more` tells that there may be others."""
 
     found: list[Found]

@@ -1,12 +1,12 @@
 """Where the person, Sylph and its source live on this machine."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+
+class Places(Struct, frozen=True, kw_only=True):
     """What a judgement of paths must know. Paths are absolute with their links followed, as `real` gives them."""
 
     home: Path

@@ -1,7 +1,8 @@
 """The one seam: every faculty, built in or third party, is a Plugin value."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sylph.core.tool import Tool
 
@@ -9,8 +10,7 @@ Section = Callable[[], str]
 """A part of the byte-stable head of the prompt; asked once per session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """What a note may look at before a turn begins."""
 
     session: str
@@ -20,8 +20,7 @@ class Situation:
     now: int
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Late context: told to the model when `text` differs from what was told last under this topic."""
 
     topic: str
@@ -31,8 +30,7 @@ class Note:
 Prepare = Callable[[Situation], Awaitable[Iterable[Note]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+class Plugin(Struct, frozen=True, kw_only=True):
     """What a faculty adds to a turn. Every field but the name is optional."""
 
     name: str

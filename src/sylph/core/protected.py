@@ -3,9 +3,10 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from sylph.core.facts import Effect, Risk
 from sylph.core.places import Places
@@ -13,8 +14,7 @@ from sylph.core.places import Places
 Kind = Literal["secret", "git", "startup", "sylph", "source"]
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """Why a path is guarded, and what touching it makes of a call. `effect` is None where it stays what it was."""
 
     kind: Kind

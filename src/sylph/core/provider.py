@@ -1,10 +1,10 @@
 """The contract with a language model."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core.messages import Message, ToolCall, Usage
 
@@ -19,8 +19,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """One question to one model. `system` and `tools` are the byte-stable head, `messages` only ever grow."""
 
     model: str
@@ -32,18 +31,15 @@ class Request:
     """The bytes of a message's image by its digest; None where they are gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """A piece of the arguments of the call number `index`."""
 
     index: int
@@ -51,13 +47,11 @@ class Arguments:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
+class Alive(Struct, frozen=True):
     """The service sent something that carries nothing: a keep-alive, an empty delta."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """The last thing a stream yields. The calls' ids are the provider's own; the engine gives them its own."""
 
     text: str
@@ -70,8 +64,7 @@ class Reply:
 Chunk = Text | Reasoning | Arguments | Alive | Reply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo:
+class ModelInfo(Struct, frozen=True, kw_only=True):
     """What is known of a model. Prices are micro-dollars per million tokens; None is unknown, 0 is free."""
 
     name: str

@@ -1,15 +1,15 @@
 """A command for the journaled runner: what is ordered, and what became of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 Why = Literal["", "time", "memory", "cpu", "processes", "stopped"]
 """What ended a command that did not end by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class Box(Struct, frozen=True, kw_only=True):
     """What the runner has to know of a sandboxed command. Made by the sandbox only: a tool's own is overwritten."""
 
     at: int
@@ -20,8 +20,7 @@ class Box:
     """What the model should know if the command fails."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     """A command and its limits. Of its output the first `head` and the last `tail` bytes are kept."""
 
     argv: Sequence[str]
@@ -49,8 +48,7 @@ class Order:
     box: Box | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class Ran(Struct, frozen=True, kw_only=True):
     """How a command ended. `exit` is minus the signal that killed it, `failed` the errno if it could not start."""
 
     exit: int
@@ -67,8 +65,7 @@ class Ran:
     """What the sandbox has to say about it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Struct, frozen=True, kw_only=True):
     """A command whose end nobody saw: what is known of it all the same."""
 
     evidence: str
@@ -88,8 +85,7 @@ class Runs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A command in the background, by the id of the call that started it."""
 
     id: str
@@ -103,8 +99,7 @@ class Job:
     """Whether its input is open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
+class Input(Struct, frozen=True, kw_only=True):
     """Something for a job to read. It is taken once, however often an input of this key is sent."""
 
     key: str

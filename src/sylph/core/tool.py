@@ -1,11 +1,11 @@
 """The contract of a tool: typed arguments, a declared effect, a preview, and a result that is never an exception."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core.deliveries import Notice
 from sylph.core.errors import Trouble
@@ -21,8 +21,7 @@ class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The base of every tool's arguments; their JSON Schema is made from the fields."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """An image for the model to look at; `media` is its type, like image/png."""
 
     data: bytes
@@ -30,8 +29,7 @@ class Picture:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """What a call came to. `text` is the whole output; the executor cuts what the model sees."""
 
     text: str
@@ -42,8 +40,7 @@ class Result:
     images: tuple[Picture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What this call, with these arguments, would do to the world: as much of it as can be told beforehand.
 
     Paths are absolute, with links followed as far as they lead.
@@ -82,8 +79,7 @@ def _short(items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(item[:LONG] for item in items[:MANY])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     text: str
     choices: tuple[str, ...] = ()
     free: bool = True
@@ -93,8 +89,7 @@ async def _nobody(_: Notice) -> Sequence[str]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """All a tool may touch."""
 
     session: str
@@ -135,8 +130,7 @@ Preview = Callable[[Any, Context], Awaitable[str]]
 Judge = Callable[[Any, Context], Judged]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """One thing the agent can do. A tool is a value: growing by one is a file that returns one."""
 
     name: str

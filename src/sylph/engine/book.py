@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sylph.core import facts
 from sylph.core.changes import UndoStarted
@@ -28,8 +29,7 @@ SNAPSHOT_EVERY = 200
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class Shelf(Struct, frozen=True, kw_only=True):
     """What the books of all sessions share."""
 
     log: Log

@@ -1,10 +1,10 @@
 """Compaction: what is old is told in fewer words, all of it, or nothing is dropped."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from sylph.core import facts
 from sylph.core.errors import SylphError
@@ -29,8 +29,7 @@ class CompactionError(SylphError):
     kind = "compaction_failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Squeeze:
+class Squeeze(Struct, frozen=True, kw_only=True):
     """When to compact and how much of the newest to leave as it is, as shares of the model's window."""
 
     at: float = 0.75

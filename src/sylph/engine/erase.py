@@ -1,9 +1,9 @@
 """Taking a secret out of a session for good: out of its facts, its outputs and every snapshot; the chain holds."""
 
 import sqlite3
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core import facts
 from sylph.core.errors import UserError
@@ -15,8 +15,7 @@ PAGE = 500
 GONE = b"[erased]"
 
 
-@dataclass(slots=True)
-class Erasure:
+class Erasure(Struct):
     """What there is to erase: the new data by number, the new outputs by name."""
 
     records: dict[int, tuple[bytes, bytes]] = field(default_factory=dict[int, tuple[bytes, bytes]])

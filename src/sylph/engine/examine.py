@@ -1,6 +1,6 @@
 """Gathers what a diagnosis needs: the whole log of a session, and what is true of it at this moment."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sylph.core.errors import SylphError, Trouble
 from sylph.core.events import Carried, Event

@@ -1,7 +1,8 @@
 """What would be decided about a call, without making it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sylph.core.deliveries import Notice
 from sylph.core.events import Fact, Signal
@@ -13,8 +14,7 @@ from sylph.engine.policy import Ruling
 from sylph.engine.summary import Summary
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """How a call is judged, and the way to the decision about it."""
 
     judged: Judged

@@ -1,10 +1,10 @@
 """A fold: state that grows with the log, kept as a snapshot so that opening a session is not a re-read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from sylph.core.events import Event
 from sylph.engine.log import Log
@@ -14,8 +14,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 PAGE = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Fold(Generic[S]):
+class Fold(Struct, Generic[S], frozen=True):
     """`step` changes the state by one event. A new `version` makes older snapshots worthless, and they are ignored."""
 
     name: str

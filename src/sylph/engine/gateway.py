@@ -4,9 +4,9 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core import facts, signals
 from sylph.core.clock import Clock, SystemClock
@@ -20,8 +20,7 @@ from sylph.engine.slots import Slots
 FIRST, WHOLE = "first", "whole"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Struct, frozen=True, kw_only=True):
     """How long and how often a model call is waited for and tried again."""
 
     retries: int = 4
@@ -44,8 +43,7 @@ class Patience:
         return step * random.uniform(0.75, 1.25)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """One request, for whom, and how urgent (lower goes first)."""
 
     model: str
@@ -56,24 +54,21 @@ class Call:
     head: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class Voice(Struct, frozen=True, kw_only=True):
     """How a call reports: facts are written, signals shown."""
 
     emit: Callable[[Fact], Awaitable[object]]
     show: Callable[[Signal], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     reply: Reply
     cost: int | None
     ms: int
     first_ms: int
 
 
-@dataclass(slots=True)
-class _Stream:
+class _Stream(Struct):
     """What has come of one attempt so far."""
 
     began: float

@@ -1,6 +1,6 @@
 """Protected places in a call's way: they make it worse than it was judged, or need a person whatever the mode."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sylph.core.facts import Decision
 from sylph.core.permission import Risk

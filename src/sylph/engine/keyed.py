@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sylph.core.errors import SessionBusy
 from sylph.engine import fold
@@ -16,8 +17,7 @@ from sylph.engine.summary import SUMMARY
 BEAT = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """A message that was kept under a key, and where."""
 
     session: str

@@ -1,8 +1,10 @@
 """What came from outside: the facts of a log that only a command, a deadline or a death explains. All others follow."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored, UndoStarted
@@ -19,8 +21,7 @@ ASKING = ("ask", "sandbox")
 Kind = Literal["command", "deadline", "close", "given", "delivery"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class Happening(Struct, frozen=True, kw_only=True):
     """Something from outside that led to the fact `seq`. What is `given` can only be taken as it is, up to `upto`."""
 
     seq: int

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sylph.core import facts
@@ -31,8 +31,7 @@ Arbiter = Callable[[str, Case], Ruling]
 """Decides about a call, given its id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consent:
+class Consent(Struct, frozen=True, kw_only=True):
     """How a person is asked, and how long their word counts."""
 
     rulebook: Rulebook = field(default_factory=NoRules)

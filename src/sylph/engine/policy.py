@@ -1,7 +1,8 @@
 """May this call run? A pure decision over mode, effect, risk, rules and grants, with the way that led to it."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sylph.core.facts import Decision, Effect, Mode
 from sylph.core.permission import Rule
@@ -54,8 +55,7 @@ class Ruling(NamedTuple):
     path: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """Everything a decision is made from."""
 
     tool: str
@@ -68,7 +68,7 @@ class Case:
     guards: tuple[Guard, ...] = ()
     confined: bool = True
     """Whether commands run in a sandbox, or the user has said that they need none."""
-    command: bool = field(default=False)
+    command: bool = False
     """Whether it runs commands, also where it cannot be told which."""
 
     @property

@@ -1,18 +1,17 @@
 """A call that can be decided about: its tool, its typed arguments and what they would do."""
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from sylph.core.errors import ToolError
 from sylph.core.messages import ToolCall
 from sylph.core.tool import Context, Judged, Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     call: ToolCall
     tool: Tool
     args: Any

@@ -4,11 +4,11 @@ import asyncio
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core import commands, facts
 from sylph.core.errors import UserError

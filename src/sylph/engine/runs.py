@@ -7,9 +7,10 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from sylph.core.errors import ToolError
 from sylph.core.run import Lost, Order, Ran, Show

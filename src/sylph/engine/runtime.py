@@ -5,8 +5,10 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored, UndoStarted
@@ -49,8 +51,7 @@ from sylph.engine.undo.view import Rules
 from sylph.engine.verify import Verified
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSession:
+class NewSession(Struct, frozen=True, kw_only=True):
     workspace: Path
     model: str
     mode: Mode = "ask"
@@ -58,8 +59,7 @@ class NewSession:
     sandbox: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """What a runtime is made of."""
 
     gateway: Gateway

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sylph.core import facts
 from sylph.core.changes import FilesChanged
@@ -68,8 +70,7 @@ class ServedClock:
         await asyncio.sleep(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPatience(Patience):
+class ServedPatience(Patience, frozen=True, kw_only=True):
     tape: Tape
 
     def wait(self, error: ProviderError, attempt: int) -> float | None:  # noqa: ARG002 - the recording knows
@@ -173,8 +174,7 @@ async def notes(tape: Tape, situation: Situation) -> list[Note]:  # noqa: ARG001
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ServedTool:
+class ServedTool(Struct, frozen=True):
     """One tool; each of its calls comes to what it came to then."""
 
     tool: Tool

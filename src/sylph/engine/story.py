@@ -1,10 +1,10 @@
 """The journal of a command, read: what was meant, what began, how it ended."""
 
 import contextlib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core.run import Why
 from sylph.engine import processes
@@ -50,8 +50,7 @@ class _Line(msgspec.Struct):
     ended: Ended | None = None
 
 
-@dataclass(slots=True)
-class Story:
+class Story(Struct):
     """What the journal says of a command so far."""
 
     intent: _Intent | None = None

@@ -1,7 +1,8 @@
 """One turn: prepare, act until the model is done, settle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sylph.core import facts, signals
 from sylph.core.errors import BudgetSpent, ProviderError
@@ -26,8 +27,7 @@ INTERRUPTION, CIRCLES = "interruption", "circles"
 MOST_RESUMES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What a turn may use up before it must stop."""
 
     rounds: int = 250
@@ -35,8 +35,7 @@ class Limits:
     squeeze: Squeeze = field(default_factory=Squeeze)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
+class Hands(Struct, frozen=True, kw_only=True):
     """What a turn acts with."""
 
     gateway: Gateway

@@ -1,16 +1,16 @@
 """What `session.erased` says of the facts that were erased: who stands for what is there now."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Self
+
+from msgspec import Struct, field
 
 from sylph.core.events import Event
 from sylph.core.facts import SessionErased
 from sylph.engine.seal import Record, erased, vouch
 
 
-@dataclass(slots=True)
-class Vouchers:
+class Vouchers(Struct):
     """Erasing must not become a way of changing the past: an erased fact that nobody vouches for was tampered with."""
 
     facts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])

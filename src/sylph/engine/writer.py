@@ -7,8 +7,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sylph.core.errors import Conflict, StoreError
 from sylph.engine import schema
@@ -23,8 +24,7 @@ BATCH = 256
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """Something to commit: records of one session that follow each other, or any other change."""
 
     done: "asyncio.Future[None]"

@@ -5,10 +5,10 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core.deliveries import DOOR, DeliveryRecorded, Occasion, Undelivered, key_of, no_channel
 from sylph.core.errors import ProviderError, Trouble
@@ -43,8 +43,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetUp:
+class SetUp(Struct, frozen=True, kw_only=True):
     """A core.deliveries.Courier for what the person has set up."""
 
     post: Post

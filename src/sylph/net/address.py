@@ -2,9 +2,10 @@
 
 import ipaddress
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from sylph.core.errors import ProviderError
 
@@ -29,8 +30,7 @@ class Address(NamedTuple):
         return f"{self.scheme}://{self.authority}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxies:
+class Proxies(Struct, frozen=True, kw_only=True):
     """The proxies of the environment; `no` is the list of hosts that are reached without one."""
 
     http: str = ""

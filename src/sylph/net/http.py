@@ -6,8 +6,9 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from sylph.core.errors import ProviderError
 from sylph.net.address import Address, Proxies, basic, parse, route
@@ -21,8 +22,7 @@ IDLE_PER_ORIGIN = 8
 NOTHING: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True, kw_only=True):
     """Seconds until a connection must stand, and until a response must have begun. A body may take its time."""
 
     connect: float = 10.0

@@ -5,8 +5,9 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from msgspec import Struct
 
 from sylph.core.errors import ProviderError, UserError
 
@@ -63,8 +64,7 @@ class Forbidden(ProviderError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One entry of the allow-list: a name or a network, for one port or for all (0)."""
 
     name: str = ""

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from sylph.core.errors import ProviderError
 from sylph.net.http import Client, Timeouts
@@ -18,15 +19,13 @@ Onward = Callable[[str, str], None]
 """Called before a redirect is followed, with where it comes from and leads to; raises to stop there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     bytes: int = 10_000_000
     seconds: float = 30.0
     hops: int = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """What a server gave in the end. `cut` if there was more than the bound allows."""
 
     url: str
@@ -34,7 +33,7 @@ class Page:
     headers: Mapping[str, str]
     body: bytes
     cut: bool = False
-    hops: tuple[str, ...] = field(default=())
+    hops: tuple[str, ...] = ()
     """The addresses that sent us on."""
 
 

@@ -5,9 +5,9 @@ import os
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored

@@ -8,16 +8,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 BEFORE = "untouched\n"
 MODE = 0o640
 LONGEST = 100
 
 
-@dataclass
-class Bait:
+class Bait(Struct):
     """Lies outside of the workspace, and tells whether somebody was at it."""
 
     root: Path

@@ -7,12 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from sylph.core.errors import UserError
 from sylph.prove.scenarios import SCENARIOS
@@ -62,8 +62,7 @@ class Report(msgspec.Struct):
         return not self.failures and self.tried > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """What is to be tried. Without a limit, everything."""
 
     points: int = 0

@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Literal
+
+from msgspec import Struct
 
 from sylph.prove.bait import BEFORE, Bait, processes
 
@@ -17,8 +18,7 @@ WEAK = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Escape:
+class Escape(Struct, frozen=True):
     """`got_out` is asked afterwards, with what the command printed, and answers what was got; empty if it held."""
 
     name: str

@@ -3,10 +3,10 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core import facts
 from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, key_of
@@ -28,8 +28,7 @@ CUT = ("cancelled", "no_effect")
 STOPPED = "[stopped]"
 
 
-@dataclass
-class Calls:
+class Calls(Struct):
     """What the log says of every call."""
 
     called: dict[str, facts.ToolCalled] = field(default_factory=dict[str, facts.ToolCalled])
@@ -43,8 +42,7 @@ class Calls:
         return ((called, end) for call, called in self.called.items() for end in self.finished.get(call, []))
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(Struct, frozen=True):
     """All there is to look at."""
 
     scenario: Scenario

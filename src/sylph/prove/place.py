@@ -1,9 +1,9 @@
 """The scratch folder of one kill: where everything of it lies, and what it is about."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,8 +17,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     recovering: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     root: Path
 
     @property

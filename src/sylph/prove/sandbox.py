@@ -4,11 +4,11 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core import facts
 from sylph.core.places import Places

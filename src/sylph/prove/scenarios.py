@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from sylph.core.facts import Delivery, Mode
 from sylph.core.provider import Reply
@@ -16,16 +17,14 @@ SECRET = "hunter2-the-secret"
 TASK = "Do what the script says."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class Aside(Struct, frozen=True, kw_only=True):
     """Said while a command runs."""
 
     key: str
     delivery: Delivery
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class Say(Struct, frozen=True, kw_only=True):
     """A message that begins a turn; the key makes saying it twice one message.
 
     When a call of it runs, the person can stop it, or make it pause and then go on.
@@ -37,40 +36,34 @@ class Say:
     then: Literal["", "stop", "pause"] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Condense:
+class Condense(Struct, frozen=True):
     """The person asks for a compaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """The person forks the session, and speaks in the fork from then on."""
 
 
-@dataclass(frozen=True, slots=True)
-class TakeBack:
+class TakeBack(Struct, frozen=True):
     """The person undoes what was changed since a turn began."""
 
     turn: str
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """The person has the last turn run again, in other words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(Struct, frozen=True):
     """The person takes a secret out of the session."""
 
 
 Step = Say | Condense | Branch | TakeBack | Again | Forget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """`lines` is all the model ever says, in order; `files` is what the workspace holds when all is done."""
 
     name: str

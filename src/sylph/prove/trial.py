@@ -11,10 +11,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from sylph.engine.log import Log
 from sylph.prove.actor import act
@@ -53,8 +53,7 @@ class Outcome(msgspec.Struct, frozen=True):
     scratch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """Where trials take place."""
 
     root: Path

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import ModelInfo
@@ -24,8 +25,7 @@ PROBE_SECONDS = 0.3
 ASK_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """The services that are set up, most wanted first, and whether and where to look for more on this machine."""
 
     providers: tuple[Endpoint, ...] = ()
@@ -33,8 +33,7 @@ class Settings:
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A model that can be used now, and why we think so."""
 
     provider: Endpoint

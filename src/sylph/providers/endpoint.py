@@ -1,26 +1,31 @@
 """A service as configuration: where it is, how to log in, and what is known of its models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core.provider import ModelInfo
 from sylph.net.address import is_loopback
 from sylph.net.http import Timeouts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """One service. `key_from` tells people where the key is set; what `local` serves is free of charge."""
 
     name: str
     base_url: str
-    api_key: str = field(default="", repr=False)
+    api_key: str = ""
     key_from: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     timeouts: Timeouts = field(default_factory=Timeouts)
     models: Mapping[str, ModelInfo] = field(default_factory=dict[str, ModelInfo])
     local: bool = False
+
+    def __repr__(self) -> str:
+        """Names it, and keeps its key and headers to itself."""
+        return f"Endpoint({self.name!r}, {self.base_url!r})"
 
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"

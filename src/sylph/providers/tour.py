@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message, ToolCall, Usage

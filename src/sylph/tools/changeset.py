@@ -8,9 +8,10 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
+
+from msgspec import Struct
 
 from sylph.core.errors import ToolError, Unknown
 from sylph.core.tool import Context, Result
@@ -21,18 +22,27 @@ ABSENT = "absent"
 ARROW = " > "
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """A plain file: its bytes and its mode. A new file has none yet: it gets the usual one, `executable` or not."""
 
     data: bytes
     mode: int | None = None
     executable: bool = False
-    was: os.stat_result | None = field(default=None, compare=False)
+    was: os.stat_result | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """The same content, whatever the file was that held it."""
+        return isinstance(other, Content) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[bytes, int | None, bool]:
+        return self.data, self.mode, self.executable
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One file as it was seen and as it is to be; None is no file."""
 
     path: Path

@@ -3,12 +3,11 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from sylph.core.errors import ToolError
 from sylph.core.text import count
@@ -44,8 +43,7 @@ class MultiEdit(Args, frozen=True, kw_only=True):
 AnyEdit = Edit | MultiEdit
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A file before and after; `lines` are where the replaced text began."""
 
     path: Path

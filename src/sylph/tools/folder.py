@@ -4,8 +4,9 @@ import heapq
 import os
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sylph.tools.workspace import printable
 
@@ -16,8 +17,7 @@ CLOSED = frozenset({".git"})
 Entry = os.DirEntry[str]
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(Struct):
     """The entries of each folder that was opened, and how much was left out."""
 
     inner: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])

@@ -3,11 +3,11 @@
 import asyncio
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from sylph.core.errors import ToolError
 from sylph.core.places import Places

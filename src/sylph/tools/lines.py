@@ -1,8 +1,9 @@
 """Some lines of a file of any size, read in pieces."""
 
 import codecs
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from msgspec import Struct
 
 PIECE = 1_000_000
 # A little under what the executor shows, so that what is cut is cut here, where it can say how to go on.
@@ -12,8 +13,7 @@ LINES = 2_000
 COUNTED = 256_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """Lines `first` to `last` of `total`; `total` is None where the file is too long to count."""
 
     text: str

@@ -3,13 +3,12 @@
 import asyncio
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from sylph.core.errors import ToolError
 from sylph.core.text import count
@@ -30,8 +29,7 @@ class Exists(Args, frozen=True, kw_only=True):
     paths: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)]
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """A folder: its folders and files by name, and how many files are below it."""
 
     folders: dict[str, "Node"] = field(default_factory=dict[str, "Node"])

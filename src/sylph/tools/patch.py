@@ -6,11 +6,11 @@ Read and applied by our own code: the libraries for it only parse, or apply file
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from sylph.core.errors import ToolError
 from sylph.core.text import count, trim
@@ -38,8 +38,7 @@ class Patch(Args, frozen=True, kw_only=True):
     ]
 
 
-@dataclass(slots=True)
-class _Tree:
+class _Tree(Struct):
     """The files a patch is about: as they are, what is made of them, and which are gone."""
 
     root: Path

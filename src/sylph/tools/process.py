@@ -10,10 +10,11 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from sylph.tools import kin
 
@@ -26,8 +27,7 @@ TICK = 0.01
 REST = 16 * PIECE
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """`code` is minus the signal that killed it, `left` tells that something had to be ended, `rest` its last words."""
 
     code: int

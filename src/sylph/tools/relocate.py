@@ -8,10 +8,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from errno import EXDEV
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from msgspec import Struct
 
 from sylph.core.errors import ToolError
 from sylph.core.text import count
@@ -21,8 +22,7 @@ ENTRIES = 200_000
 BYTES = 4_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """How much there is to copy."""
 
     files: int

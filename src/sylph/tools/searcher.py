@@ -1,15 +1,15 @@
 """The seam between the search tools and what does the searching."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 Wanted = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """What to look for in `folder`, or in one `file` of it. Paths and globs are relative to the folder."""
 
     pattern: str

@@ -6,11 +6,11 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from sylph.core.errors import ToolError, Trouble, Unknown
 from sylph.core.places import Places

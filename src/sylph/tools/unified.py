@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from sylph.core.errors import ToolError
 
@@ -20,8 +21,7 @@ MODES = ("old mode ", "new mode ", "new file mode ", "deleted file mode ")
 Kind = Literal["modify", "create", "delete", "rename", "copy"]
 
 
-@dataclass(slots=True)
-class Hunk:
+class Hunk(Struct):
     """Lines with their ends. `start` is where the old ones were, None where only they themselves tell."""
 
     line: int
@@ -30,8 +30,7 @@ class Hunk:
     new: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class Section:
+class Section(Struct):
     """What is to become of one file."""
 
     line: int

@@ -1,7 +1,8 @@
 """Calls: each has one result, in its turn and in its order; and what became of their effects."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sylph.core import facts
 from sylph.core.errors import Unknown
@@ -22,8 +23,7 @@ PROSPECTS: dict[tuple[str, str], tuple[State, str]] = {
 DARK: tuple[State, str] = ("warn", "nothing can tell whether it took effect, so its outcome will be unknown")
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     event: Event
     body: facts.ToolCalled
     allowed: bool = False

@@ -1,7 +1,8 @@
 """Messages to people: each was recorded first, and arrived or was given up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sylph.core import facts
 from sylph.core.deliveries import DeliveryAttempted, DeliveryConfirmed, DeliveryFailed, DeliveryRecorded
@@ -11,8 +12,7 @@ from sylph.core.text import count, first_line
 from sylph.engine.diagnosis.finding import Case, Finding
 
 
-@dataclass(slots=True)
-class _Parcel:
+class _Parcel(Struct):
     event: Event
     body: DeliveryRecorded
     at: int = 0

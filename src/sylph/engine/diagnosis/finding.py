@@ -1,10 +1,10 @@
 """What a diagnosis is made from, and what it comes to."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.core import facts
 from sylph.core.errors import Trouble
@@ -26,8 +26,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     next: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
+class Live(Struct, frozen=True, kw_only=True):
     """What no log can know of itself."""
 
     problems: tuple[Trouble, ...] = ()
@@ -45,8 +44,7 @@ class Live:
     """What running the session again came to, or why that is not possible; None if it was not tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A session on the table."""
 
     session: str

@@ -1,7 +1,8 @@
 """Turns, states, questions and messages: everything that begins comes to exactly one end."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sylph.core import facts
 from sylph.core.changes import FilesRestored, UndoStarted
@@ -14,8 +15,7 @@ from sylph.engine.turn import MOST_RESUMES
 KNOWN = {(was, trigger, to) for was, row in EDGES.items() for trigger, to in row.items()}
 
 
-@dataclass(slots=True)
-class _Turns:
+class _Turns(Struct):
     open: Event | None = None
     begun: set[str] = field(default_factory=set[str])
     ends: list[tuple[Event, facts.TurnEnded]] = field(default_factory=list[tuple[Event, facts.TurnEnded]])

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sylph.core.run import Box, Order
 from sylph.engine.sandbox import repository

@@ -5,7 +5,8 @@ import os
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sylph.core.run import Order
 from sylph.engine.sandbox import launcher, seccomp

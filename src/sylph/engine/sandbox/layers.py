@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from sylph.engine.sandbox.bwrap import ALWAYS
 
@@ -22,8 +23,7 @@ ENOUGH = (0, 10)
 TRY = (*ALWAYS, "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(Struct, frozen=True, kw_only=True):
     """What confines commands, and why it is not something stronger."""
 
     name: Name

@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sylph.engine.sandbox.terms import Terms
 
@@ -30,8 +31,7 @@ RESOLVER = "/run/systemd/resolve"
 BINARIES = ("bin", "sbin", "shims")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """What is the same for every command of a Sylph: found out once."""
 
     home: str

@@ -2,9 +2,10 @@
 
 import re
 import sys
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sylph.core.errors import Refused
 from sylph.core.run import Order, Ran

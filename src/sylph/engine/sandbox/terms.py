@@ -1,8 +1,9 @@
 """What the user set up for all commands, and what one call may do."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from sylph.core.facts import Effect
 from sylph.net.address import Proxies
@@ -11,8 +12,7 @@ Network = Literal["judged", "off", "on", "hosts"]
 Reach = Literal["none", "all", "hosts"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
+class Caps(Struct, frozen=True, kw_only=True):
     """How much a command may use; 0 for as much as there is."""
 
     cpu: float = 0.0
@@ -24,8 +24,7 @@ class Caps:
     """Bytes of its output that are kept, half from the beginning and half from the end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """The sandbox as it is set up. Nothing of it comes from a workspace, a tool or a command."""
 
     home: Path
@@ -44,8 +43,7 @@ class Terms:
     """Only this layer, for a proof; empty for the best one there is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grip:
+class Grip(Struct, frozen=True, kw_only=True):
     """What one call was judged, and allowed, to do."""
 
     workspace: Path

@@ -5,12 +5,12 @@ import fcntl
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from sylph.core.changes import FileChange, FilesChanged, FileState, bytes_of
 from sylph.core.tool import Judged
@@ -52,8 +52,7 @@ class Unwatched:
     def done(self, session: str, call: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
+class _Open(Struct, frozen=True, kw_only=True):
     """A call that runs: where, on what, and what was there before; or why nobody looked."""
 
     place: Place

@@ -1,8 +1,10 @@
 """What a session changed and took back, as its facts tell it, and which of it a wish to undo means. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core.changes import FILE_FACTS, FileChange, FilesChanged, FilesRestored, FileState, UndoStarted, shown
 from sylph.core.errors import UserError
@@ -10,8 +12,7 @@ from sylph.core.events import Fact
 from sylph.engine.log import Log
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """What is to be undone: everything since a turn or a call; without one, the last turn that changed something."""
 
     turn: str = ""
@@ -21,8 +22,7 @@ class Wish:
     redo: bool = False
 
 
-@dataclass(slots=True)
-class Made:
+class Made(Struct):
     """One change that a call made. `undone` names the undo that took it back."""
 
     turn: str
@@ -32,8 +32,7 @@ class Made:
     undone: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A path to put back: what is to be there, and what must be there now. `left` tells why it goes no further."""
 
     path: str
@@ -42,8 +41,7 @@ class Target:
     left: str = ""
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     made: list[Made] = field(default_factory=list[Made])
     undos: list[UndoStarted] = field(default_factory=list[UndoStarted])
     restored: dict[str, FilesRestored] = field(default_factory=dict[str, FilesRestored])

@@ -3,8 +3,9 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from sylph.core import commands, facts
 from sylph.core.changes import FileLeft, FilesRestored, UndoStarted, shown
@@ -31,8 +32,7 @@ class Undoing(Protocol):
     async def finish(self, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Keeper:
+class Keeper(Struct, frozen=True):
     """What a runtime keeps of files: checkpoints around calls, and the way back."""
 
     watch: Watcher

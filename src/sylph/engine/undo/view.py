@@ -3,9 +3,10 @@
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from stat import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, S_IMODE
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from sylph.core.changes import FileChange, FileState, name_of, shown
 from sylph.engine.undo.contents import Contents, digest_of
@@ -34,8 +35,7 @@ class Entry(NamedTuple):
 Entries = dict[bytes, Entry]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """What is covered."""
 
     skip: frozenset[bytes] = frozenset()
@@ -51,8 +51,7 @@ class TooMany(Exception):
     """There are more files than are looked at."""
 
 
-@dataclass(slots=True)
-class _Look:
+class _Look(Struct):
     """One pass over a workspace."""
 
     root: bytes

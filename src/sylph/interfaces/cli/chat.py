@@ -2,11 +2,11 @@
 
 import asyncio
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from sylph.app import App
 from sylph.core.errors import SylphError

@@ -5,8 +5,9 @@ import signal
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from sylph.app import App
 from sylph.core.commands import Command, Continue, Interrupt, Send

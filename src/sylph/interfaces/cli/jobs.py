@@ -1,10 +1,10 @@
 """`sylph job …`: commands that sessions have left running in the background."""
 
 import sys
-from dataclasses import dataclass
 
 import click
 import msgspec
+from msgspec import Struct
 
 from sylph.app import App
 from sylph.core.errors import NotFound, UserError
@@ -29,8 +29,7 @@ ENDED: dict[Why, str] = {
 LIST = ("sylph job list --all",)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """A job and whose it is."""
 
     session: str

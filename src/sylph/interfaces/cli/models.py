@@ -1,9 +1,9 @@
 """`sylph models`: what there is to think with."""
 
 import sys
-from dataclasses import asdict
 
 import click
+from msgspec.structs import asdict
 
 from sylph.app import App
 from sylph.core.errors import NoModel

@@ -1,11 +1,11 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
+from msgspec import Struct
 
 from sylph.core.facts import Mode
 
@@ -15,8 +15,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How a task is to be done."""
 
     model: str = ""

@@ -1,7 +1,8 @@
 """Which model services answer, asked all at once and not for long."""
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sylph.app import App
 from sylph.core.errors import ProviderError, Trouble
@@ -11,8 +12,7 @@ from sylph.providers.endpoint import Endpoint
 from sylph.providers.openai_chat import OpenAIChat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class Reached(Struct, frozen=True, kw_only=True):
     """One service: its models, or why it does not tell them."""
 
     name: str

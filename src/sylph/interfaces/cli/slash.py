@@ -1,9 +1,10 @@
 """Slash commands: one registry that drives /help, completion and the handbook."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct
 
 from sylph.core import commands
 from sylph.core.clock import SystemClock
@@ -31,8 +32,7 @@ class Leave(Exception):
     """The chat is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slash:
+class Slash(Struct, frozen=True):
     """One command. `hint` names its argument."""
 
     name: str

@@ -3,9 +3,10 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from dataclasses import replace as _with
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace as _with
 
 from sylph.core.errors import ToolError
 from sylph.core.facts import Effect, Risk
@@ -20,8 +21,7 @@ LOG = "--format=%h %ad %an%d%n    %s"
 PLAIN = ("--no-ext-diff", "--no-textconv", "--patch-with-stat")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """One git command."""
 
     argv: tuple[str, ...]
@@ -45,8 +45,7 @@ class Plan:
         return " ".join(("git", *self.argv))
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """A request, and where it is made."""
 
     args: Git

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 ENTRY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*")
@@ -19,8 +20,7 @@ UNDERWAY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     folder: Path
     """Git's own folder of this work tree."""
     branch: str = ""

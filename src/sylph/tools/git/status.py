@@ -1,7 +1,8 @@
 """The state of a work tree, from what git prints for programs to what one reads."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sylph.tools.workspace import printable
 
@@ -20,8 +21,7 @@ CONFLICTS = {
 SHOWN = 50
 
 
-@dataclass(slots=True)
-class Status:
+class Status(Struct):
     branch: str = ""
     commit: str = ""
     upstream: str = ""

@@ -1,10 +1,10 @@
 """One question to a search service, and its answer in words."""
 
 import asyncio
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError, ToolError
 from sylph.net.http import Client, Timeouts

@@ -5,9 +5,10 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from sylph.core.errors import ToolError
 from sylph.net.address import Proxies
@@ -35,8 +36,7 @@ LAUNCH_SECONDS = 30.0
 GET_PLAYWRIGHT = "pip install 'sylph[browser]' (Playwright), and a Chromium: for example apt install chromium."
 
 
-@dataclass
-class Window:
+class Window(Struct):
     """The browser of one session: its pages, the one in front, and what happened that no page shows."""
 
     context: "BrowserContext"

@@ -1,17 +1,16 @@
 """The ways in which search services are asked, and how they answer: one pair of pure functions for each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
+from msgspec import Struct, field
 
 from sylph.tools.web.markup import Node, parse
 from sylph.tools.web.setup import Name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     query: str
     limit: int = 8
     site: str = ""
@@ -23,15 +22,13 @@ class Wanted:
         return f"{self.query} site:{self.site}" if self.site else self.query
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     title: str
     url: str
     snippet: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """An HTTP request: a POST if there is a body."""
 
     url: str
@@ -43,8 +40,7 @@ class Barred(Exception):
     """The service answers, but not with results; its text says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Struct, frozen=True, kw_only=True):
     ask: Callable[[str, str, Wanted], Asked]
     read: Callable[[bytes], list[Hit]]
     keyed: bool = False

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from urllib.parse import urljoin
+
+from msgspec import Struct, field
 
 from sylph.tools.web.markup import APART, Node, words
 
@@ -24,8 +25,7 @@ LONGEST_LINK = 500
 CELLS = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """How to write: where relative links count from, whether links are kept, and which elements are left out."""
 
     base: str = ""

@@ -1,7 +1,8 @@
 """The part of a page that people come for, without menus, banners and footers."""
 
-from dataclasses import dataclass
 from urllib.parse import urljoin
+
+from msgspec import Struct
 
 from sylph.tools.web.markdown import Style, hidden, render
 from sylph.tools.web.markup import Node, parse
@@ -14,8 +15,7 @@ FEW = 200
 LEAF = frozenset(("p", "pre", "blockquote", "li", "dd", "td"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readable:
+class Readable(Struct, frozen=True, kw_only=True):
     title: str
     text: str
     whole: bool = True

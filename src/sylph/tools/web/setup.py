@@ -1,8 +1,9 @@
 """What the user set up for the web: who searches, and which browser."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 Name = Literal["duckduckgo", "tavily", "brave", "searxng"]
 Format = Literal["auto", "markdown", "text", "html", "json"]
@@ -23,22 +24,24 @@ class Wish(NamedTuple):
     limit: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Service:
+class Service(Struct, frozen=True, kw_only=True):
     """Which search service to ask, where, and with which key."""
 
     name: Name = "duckduckgo"
     base_url: str = ""
-    api_key: str = field(default="", repr=False)
+    api_key: str = ""
     seconds: float = 30.0
+
+    def __repr__(self) -> str:
+        """Names it, and keeps its key to itself."""
+        return f"Service({self.name!r}, {self.place!r})"
 
     @property
     def place(self) -> str:
         return (self.base_url or PLACES[self.name]).rstrip("/")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chromium:
+class Chromium(Struct, frozen=True, kw_only=True):
     """Which browser, how long it is kept unused, how long a page may take, and the environment it is found in."""
 
     program: str = ""
