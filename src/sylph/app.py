@@ -1,7 +1,6 @@
 """The composition root: the one place where the parts meet."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from sylph.core.facts import Mode
 from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelInfo
-from sylph.core.provider import Provider as ModelProvider
 from sylph.core.text import count
 from sylph.engine.archive import LogArchive
 from sylph.engine.compact import Squeeze
@@ -37,7 +35,7 @@ from sylph.net.http import Client
 from sylph.net.reach import Reach
 from sylph.providers import choose, discover, tour
 from sylph.providers.endpoint import Endpoint, on_this_machine
-from sylph.providers.openai_chat import OpenAIChat
+from sylph.providers.speak import Spoken, speak
 from sylph.tools.all import workspace_tools
 from sylph.tools.history import history
 from sylph.tools.web import Chromium, Service, Web
@@ -156,7 +154,7 @@ async def _complaint(endpoint: Endpoint, client: Client) -> str:
     where = f"{endpoint.name} at {endpoint.base_url}"
     try:
         async with asyncio.timeout(GLANCE):
-            await OpenAIChat(endpoint, client).models()
+            await speak(endpoint, client).models()
     except ProviderError as error:
         return f"{where}: {error}"
     except TimeoutError:
@@ -173,7 +171,7 @@ def build(config: Config) -> App:
     endpoints = (*discover.configured(sources), *discover.local(sources))
     limits = config.settings.limits
     parts = Parts(
-        gateway=Gateway(_providers(endpoints, client), _patience(config)),
+        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config)),
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
@@ -246,11 +244,6 @@ def terms_of(config: Config, layer: str = "") -> Terms:
         ),
         layer=layer,
     )
-
-
-def _providers(endpoints: Sequence[Endpoint], client: Client) -> dict[str, ModelProvider]:
-    known: dict[str, ModelProvider] = {each.name: OpenAIChat(each, client) for each in endpoints}
-    return {tour.NAME: tour.Tour(), **known}
 
 
 def _courier(config: Config, client: Client) -> courier.SetUp:

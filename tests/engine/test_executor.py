@@ -1,13 +1,13 @@
 """Every call has a result, whatever the model asks for, and nothing runs that may not."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.engine.stage import TOOLS, Props, Put, bodies, put, results, said, seen, story
 
 from sylph.core import commands, facts, signals

@@ -1,10 +1,9 @@
 """The decision about a call: total, explained, and never looser in a stricter mode."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sylph.core.facts import Decision, Effect, Mode, Risk
 from sylph.core.permission import Rule

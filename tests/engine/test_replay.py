@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.engine.replays import dialects
 from tests.engine.stage import SILENCE, TOOLS, Stuck, noting, said, state, story
 

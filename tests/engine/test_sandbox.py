@@ -4,11 +4,11 @@ import asyncio
 import os
 import subprocess
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sylph.core.errors import Refused, ToolError, UserError
 from sylph.core.facts import Effect

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.model_server import ModelServer
 from tests.net.servers import saying, serving
 

@@ -2,10 +2,10 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
 from tests.net.servers import saying, serving
 

@@ -1,12 +1,12 @@
 import asyncio
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.tools import lines

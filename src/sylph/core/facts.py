@@ -226,6 +226,9 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     head: str = ""
     tail: str = ""
     window: int = 0
+    kept: int | None = None
+    missed: str = ""
+    reserved: int | None = None
 
 
 class ModelResponded(Fact, frozen=True, kw_only=True):
@@ -242,6 +245,7 @@ class ModelResponded(Fact, frozen=True, kw_only=True):
     ms: int = 0
     first_ms: int = 0
     role: str = "main"
+    native: str = ""
 
 
 class ModelFailed(Fact, frozen=True, kw_only=True):

@@ -19,7 +19,10 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     input: int = 0
     output: int = 0
     cached: int = 0
+    """How much of the input came out of the service's cache."""
     reasoning: int = 0
+    written: int = 0
+    """How much of the input was put into the service's cache, where that has a price of its own."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -27,17 +30,28 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
             self.output + other.output,
             self.cached + other.cached,
             self.reasoning + other.reasoning,
+            self.written + other.written,
         )
 
 
 class Image(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A picture by its name: the bytes are kept with the log under `digest`."""
+    """A picture or a document (`media` tells which) by its name: the bytes are kept with the log under `digest`."""
 
     digest: str
     media: str
     bytes: int = 0
     name: str = ""
     """What it is a picture of, for the model and the person."""
+
+
+class Native(msgspec.Struct, frozen=True):
+    """An answer as its model's service told it, reasoning with its signatures included.
+
+    Sent back byte for byte to the same `provider/model`; for any other one it does not exist.
+    """
+
+    model: str
+    items: str
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,3 +63,4 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     call: str = ""
     reasoning: str = ""
     images: tuple[Image, ...] = ()
+    native: Native | None = None

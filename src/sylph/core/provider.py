@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from sylph.core.messages import Message, ToolCall, Usage
 
 Finish = Literal["stop", "calls", "length", "filtered"]
+Effort = Literal["", "none", "low", "medium", "high"]
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -27,6 +28,14 @@ class Request(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
+    family: str = ""
+    """Which prompts share a beginning: the session and its forks. Services that route by a cache key get it."""
+    effort: Effort = ""
+    """How much to think; empty for what the service does by itself."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema that the answer's text must follow; None for free text."""
+    search: bool = False
+    """Whether the service may search the web by itself, where it can."""
     image: Callable[[str], bytes | None] = lambda _: None
     """The bytes of a message's image by its digest; None where they are gone."""
 
@@ -59,6 +68,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    native: str = ""
+    """The answer as JSON in the service's own words, where parts of it must go back unchanged (messages.Native)."""
 
 
 Chunk = Text | Reasoning | Arguments | Alive | Reply
@@ -72,6 +83,14 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     price_in: int | None = None
     price_out: int | None = None
     price_cached: int | None = None
+    price_written: int | None = None
+    """For input that the service puts into its cache; None where that costs what input costs."""
+    output: int | None = None
+    """How many tokens an answer may have at the most."""
+    sees: bool | None = None
+    """Whether it takes images; None is unknown."""
+    calls: bool | None = None
+    """Whether it can be trusted with tools; None is unknown, and taken for yes."""
 
 
 class Provider(Protocol):

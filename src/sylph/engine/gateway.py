@@ -99,7 +99,8 @@ class Gateway:
         clock: Clock | None = None,
         tariff: Tariff = cost,
     ) -> None:
-        self.providers = dict(providers)
+        self.providers = providers
+        self._asked: dict[str, Provider] = {}
         self._tariff = tariff
         self._patience = patience or Patience()
         self._clock = clock or SystemClock()
@@ -117,6 +118,7 @@ class Gateway:
                 details={"model": model},
                 next=["Give a model as `provider/model`.", "`sylph models` lists what can be used."],
             )
+        self._asked[name] = provider
         return provider, bare
 
     def info(self, model: str) -> ModelInfo:
@@ -124,7 +126,7 @@ class Gateway:
         return provider.info(bare)
 
     async def close(self) -> None:
-        for provider in self.providers.values():
+        for provider in self._asked.values():
             await provider.close()
 
     async def call(self, call: Call, voice: Voice) -> Answer:

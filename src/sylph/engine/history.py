@@ -6,7 +6,7 @@ import msgspec
 
 from sylph.core import facts
 from sylph.core.events import Event
-from sylph.core.messages import Message, ToolCall
+from sylph.core.messages import Message, Native, ToolCall
 from sylph.engine.fold import Fold
 
 CHARS_PER_TOKEN = 4
@@ -76,7 +76,8 @@ def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table o
         case facts.ContextAdded(topic=topic, text=text):
             _note(state, event, Message("user", f'<context topic="{topic}">\n{text}\n</context>'))
         case facts.ModelResponded(role="main") as body:
-            _add(state, event, "answer", Message("assistant", body.text, reasoning=body.reasoning))
+            native = Native(body.model, body.native) if body.native else None
+            _add(state, event, "answer", Message("assistant", body.text, reasoning=body.reasoning, native=native))
             if body.usage.input:
                 state.counted, state.counted_chars = body.usage.input + body.usage.output, state.chars
         case facts.ToolCalled() as body:

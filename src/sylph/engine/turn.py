@@ -203,6 +203,7 @@ def _responded(floor: Floor, answer: Answer, *, role: str) -> facts.ModelRespond
         ms=answer.ms,
         first_ms=answer.first_ms,
         role=role,
+        native=reply.native,
     )
 
 

@@ -11,7 +11,7 @@ from sylph.core.provider import ModelInfo
 from sylph.net.http import Client
 from sylph.providers.choose import best
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.openai_chat import OpenAIChat
+from sylph.providers.speak import speak
 
 OPENAI = "https://api.openai.com/v1"
 LOCAL: Mapping[str, str] = {
@@ -66,7 +66,7 @@ async def listed(endpoint: Endpoint, client: Client, seconds: float = ASK_SECOND
     """The models of a service; none if it does not answer in time, or not with a list."""
     try:
         async with asyncio.timeout(seconds):
-            return await OpenAIChat(endpoint, client).models()
+            return await speak(endpoint, client).models()
     except (ProviderError, TimeoutError):
         return ()
 

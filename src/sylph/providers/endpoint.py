@@ -1,6 +1,7 @@
 """A service as configuration: where it is, how to log in, and what is known of its models."""
 
 from collections.abc import Mapping
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -11,11 +12,27 @@ from sylph.net.address import is_loopback
 from sylph.net.http import Timeouts
 
 
+class Login(Protocol):
+    """A way in that has to be kept fresh. Refreshing happens once, however many ask."""
+
+    async def token(self) -> str:
+        """A token that is good now. Raises ProviderError("auth") where the person has to log in again."""
+        ...
+
+    async def renewed(self, stale: str) -> str:
+        """Another one, for a service that did not take `stale`."""
+        ...
+
+
 class Endpoint(Struct, frozen=True, kw_only=True):
     """One service. `key_from` tells people where the key is set; what `local` serves is free of charge."""
 
     name: str
     base_url: str
+    dialect: str = "chat"
+    """Which wire language it speaks: a name in `speak.DIALECTS`."""
+    login: Login | None = None
+    """Where it is not a fixed key that opens the door."""
     api_key: str = ""
     key_from: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -26,6 +43,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Names it, and keeps its key and headers to itself."""
         return f"Endpoint({self.name!r}, {self.base_url!r})"
+
+    async def key(self, stale: str = "") -> str:
+        """What opens the door now; another one where `stale` did not. Empty where nothing is needed."""
+        if self.login is None:
+            return self.api_key.strip()
+        return await (self.login.renewed(stale) if stale else self.login.token())
 
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"

@@ -9,7 +9,7 @@ from sylph.core.errors import ProviderError, Trouble
 from sylph.core.provider import ModelInfo
 from sylph.providers import discover
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.openai_chat import OpenAIChat
+from sylph.providers.speak import speak
 
 
 class Reached(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -
     trouble = None
     try:
         async with asyncio.timeout(seconds if configured else discover.PROBE_SECONDS):
-            found = await OpenAIChat(endpoint, app.client).models()
+            found = await speak(endpoint, app.client).models()
     except ProviderError as error:
         trouble = error.trouble
     except TimeoutError:
