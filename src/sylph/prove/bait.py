@@ -17,7 +17,7 @@ MODE = 0o640
 LONGEST = 100
 
 
-class Bait(Struct):
+class Bait(Struct, dict=True):
     """Lies outside of the workspace, and tells whether somebody was at it."""
 
     root: Path
