@@ -30,10 +30,15 @@ async def _rows() -> list[Row]:
         await _under(boxed, 0, grip)
         ours: list[float] = []
         inside: list[float] = []
+        anew: list[float] = []
         plain: list[float] = []
         for number in range(1, TIMES):
             ours.append(await _under(runner, number))
             inside.append(await _under(boxed, number, grip))
+            if number % 4 == 0:
+                # Another folder to run in is another sandbox: none is there yet that was set up ahead.
+                anew.append(await _under(boxed, TIMES + number, grip, cwd="/usr"))
+                await _under(boxed, 2 * TIMES + number, grip)
             plain.append(await _plain())
         runner.close()
         boxed.close()
@@ -41,6 +46,7 @@ async def _rows() -> list[Row]:
     return [
         Row(name="a command in the sandbox", figure=median(inside), unit="ms", floor=median(plain), note=_layer(boxed)),
         Row(name="… added to a plain subprocess", figure=median(inside) - median(plain), unit="ms", bar=10.0),
+        Row(name="… in one that is set up anew", figure=median(anew), unit="ms", floor=median(plain)),
         Row(name="a command under the runner", figure=median(ours), unit="ms", floor=median(plain)),
         Row(name="… added to a plain subprocess", figure=added, unit="ms", bar=3.0),
         Row(name="… the first one, with its start", figure=first, unit="ms", floor=median(plain)),
@@ -56,9 +62,9 @@ def _layer(runner: Runner) -> str:
     return runner.sandbox.layer.said if runner.sandbox else ""
 
 
-async def _under(runner: Runner, number: int, grip: Grip | None = None) -> float:
+async def _under(runner: Runner, number: int, grip: Grip | None = None, cwd: str = "/") -> float:
     began = time.perf_counter()
-    await CallRuns(runner, f"k{number}", grip).run(Order(argv=ARGV, cwd="/", env=dict(os.environ)), lambda _: None)
+    await CallRuns(runner, f"k{number}", grip).run(Order(argv=ARGV, cwd=cwd, env=dict(os.environ)), lambda _: None)
     runner.forget(f"k{number}")
     return (time.perf_counter() - began) * 1000
 

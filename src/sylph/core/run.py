@@ -12,8 +12,10 @@ Why = Literal["", "time", "memory", "cpu", "processes", "stopped"]
 class Box(Struct, frozen=True, kw_only=True):
     """What the runner has to know of a sandboxed command. Made by the sandbox only: a tool's own is overwritten."""
 
-    at: int
-    """Where in the command line the options with held paths belong."""
+    head: tuple[str, ...]
+    """The program that confines, and its options, but for those with held paths."""
+    limits: str = ":"
+    """A line for the shell that sets what is counted per process."""
     holds: tuple[tuple[str, str], ...] = ()
     """Options with a path each. It is opened without following links, and handed over open: it can't be swapped."""
     note: str = ""

@@ -7,6 +7,7 @@ import stat
 from typing import Any
 
 CHUNK = 65536
+SHELL = "/bin/sh"
 
 
 def boxed(order: dict[str, Any]) -> tuple[list[str], list[int], int | None]:
@@ -14,6 +15,13 @@ def boxed(order: dict[str, Any]) -> tuple[list[str], list[int], int | None]:
     box = order.get("box")
     if not box:
         return order["argv"], [], None
+    argv, held, status = begun(box, order["cwd"])
+    argv += (word for name, value in order["env"].items() for word in ("--setenv", name, value))
+    return [*argv, "--", SHELL, "-c", box["limits"] + '; exec "$@"', "sh", *order["argv"]], held, status
+
+
+def begun(box: dict[str, Any], cwd: str) -> tuple[list[str], list[int], int]:
+    """The same, up to what is run in there."""
     status, theirs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     held, more = [theirs], ["--json-status-fd", str(theirs)]
     for option, path in box["holds"]:
@@ -22,8 +30,7 @@ def boxed(order: dict[str, Any]) -> tuple[list[str], list[int], int | None]:
             fd = plainly_opened(path, os.O_RDONLY if option == "--seccomp" else os.O_PATH)
             held.append(fd)
             more += [option, str(fd)] if option == "--seccomp" else [option, str(fd), path]
-    at = box["at"]
-    return [*order["argv"][:at], *more, *order["argv"][at:]], held, status
+    return [*box["head"], *more, "--chdir", cwd], held, status
 
 
 def plainly_opened(path: str, flags: int) -> int:

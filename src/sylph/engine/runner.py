@@ -20,7 +20,8 @@ When the parent is gone the runner finishes what runs, and ends. It leaves no pr
 running becomes the runner's own child (it is a subreaper, where the kernel knows such a thing) and is ended with it.
 
 An order with a `box` is for bubblewrap: it is given open files in place of paths that somebody could swap, and says
-by a pipe of its own whether the command came to run. Killing it takes its whole process namespace along.
+by a pipe of its own whether the command came to run. Killing it takes its whole process namespace along. The next
+sandbox is set up ahead (see spare.py).
 """
 
 import contextlib
@@ -39,6 +40,7 @@ if __package__ != "sylph.engine":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from sylph.engine.boxed import boxed, heard
+from sylph.engine.journal import Journal
 from sylph.engine.processes import (
     MARK,
     adopt_orphans,
@@ -52,6 +54,7 @@ from sylph.engine.processes import (
     marked,
     start_time,
 )
+from sylph.engine.spare import Spare, prepared, usable
 
 GRACE = 0.3  # seconds between asking a command to end and ending it
 DRAIN = 0.2  # seconds for output that is still on its way when a command has ended
@@ -60,60 +63,14 @@ CHUNK = 65536
 UNREAD = 4_000_000  # bytes that wait for a command to read them, before no more are taken
 
 
-class Journal:
-    """What is written down of one command."""
-
-    def __init__(self, folder: str, key: str, head: int, tail: int) -> None:
-        self._path = f"{folder}/{key}"
-        self._run = self._out = -1
-        self._room, self._size = head, tail
-        self._tail = bytearray()
-        self._total = self._head = 0
-
-    def begin(self, **intent: object) -> bool:
-        """The journal is there with its intent in it, or not at all; False if the order was taken back before."""
-        draft = f"{self._path}.{os.getpid()}.new"
-        self._run = opened(draft)
-        try:
-            self.note(intent=intent)
-            os.link(draft, f"{self._path}.run")
-        except FileExistsError:
-            os.close(self._run)
-            return False
-        finally:
-            os.unlink(draft)
-        self._out = opened(f"{self._path}.out")
-        return True
-
-    def note(self, **what: object) -> None:
-        os.write(self._run, json.dumps(what).encode() + b"\n")
-
-    def output(self, data: bytes) -> None:
-        self._total += len(data)
-        fits = data[: self._room]
-        if fits:
-            os.write(self._out, fits)
-            self._room -= len(fits)
-            self._head += len(fits)
-        if rest := data[len(fits) :]:
-            self._tail += rest
-            del self._tail[: -self._size]
-
-    def end(self, **what: object) -> None:
-        if self._tail:
-            os.write(self._out, self._tail)
-        self.note(ended={**what, "bytes": self._total, "head": self._head})
-        os.close(self._run)
-        os.close(self._out)
-
-
 class Job:
     """One command while it runs."""
 
     def __init__(
         self, order: dict[str, Any], process: subprocess.Popen[bytes], journal: Journal, status: int | None
     ) -> None:
-        self.key, self.process, self.journal, self.status = order["key"], process, journal, status
+        self.order, self.key, self.process, self.journal, self.status = order, order["key"], process, journal, status
+        self.inside = 0
         assert process.stdout
         self.pipe: int | None = process.stdout.fileno()
         os.set_blocking(self.pipe, False)
@@ -142,6 +99,7 @@ class Runner:
         self._orders = b""
         self._selector = selectors.DefaultSelector()
         self._beat = 0.0
+        self._spare: Spare | None = None
 
     def run(self) -> None:
         """Works until the parent is gone and nothing runs any more."""
@@ -168,6 +126,7 @@ class Runner:
             self._selector.unregister(self._parent)
             self._parent.close()
             self._parent = None
+            self._drop_spare()
             return
         *lines, self._orders = (self._orders + data).split(b"\n")
         for line in lines:
@@ -186,13 +145,42 @@ class Runner:
         intent |= {name: order[name] for name in ("argv", "job", "title", "interactive") if name in order}
         if not journal.begin(**intent):
             return
+        job = self._handed(order, journal) or self._begun(order, journal)
+        if job is None:
+            return
+        if order.get("job"):
+            self._listen(job)
+        journal.note(started={"pid": job.process.pid, "start": start_time(job.process.pid)})
+        self._jobs[job.key] = job
+        assert job.process.stdout
+        self._selector.register(job.process.stdout, selectors.EVENT_READ, lambda: self._copy(job))
+        if job.process.stdin:
+            os.set_blocking(job.process.stdin.fileno(), False)
+            self._feed(job)
+
+    def _handed(self, order: dict[str, Any], journal: Journal) -> Job | None:
+        """The command in the sandbox that was set up ahead, if it is meant for one like that."""
+        spare = self._spare
+        if spare is None or not order.get("box"):
+            return None
+        if not spare.fits(order) or not spare.give(order):
+            self._drop_spare()
+            return None
+        self._selector.unregister(spare.heard)
+        self._spare = None
+        job = Job(order, spare.process, journal, spare.status)
+        job.inside = spare.inside
+        return job
+
+    def _begun(self, order: dict[str, Any], journal: Journal) -> Job | None:
         argv, held, status = boxed(order)
         piped = order.get("interactive") or order.get("stdin") is not None
+        inside = status is not None
         try:
             process = subprocess.Popen(
                 argv,
-                cwd=order["cwd"],
-                env={**order["env"], MARK: order["key"]},
+                cwd="/" if inside else order["cwd"],
+                env={MARK: order["key"]} if inside else {**order["env"], MARK: order["key"]},
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -203,20 +191,28 @@ class Runner:
         except OSError as error:
             journal.end(failed=error.errno)
             self._tell(order["key"], "ended")
-            return
+            return None
         finally:
             for fd in held:
                 os.close(fd)
-        job = Job(order, process, journal, status)
-        if order.get("job"):
-            self._listen(job)
-        journal.note(started={"pid": process.pid, "start": start_time(process.pid)})
-        self._jobs[job.key] = job
-        assert process.stdout
-        self._selector.register(process.stdout, selectors.EVENT_READ, lambda: self._copy(job))
-        if process.stdin:
-            os.set_blocking(process.stdin.fileno(), False)
-            self._feed(job)
+        return Job(order, process, journal, status)
+
+    # The sandbox of the next command
+
+    def _prepare(self, order: dict[str, Any]) -> None:
+        if self._parent and not self._spare and usable(order) and (spare := prepared(order, time.monotonic())):
+            self._spare = spare
+            self._selector.register(spare.heard, selectors.EVENT_READ, self._heard_spare)
+
+    def _heard_spare(self) -> None:
+        if self._spare and not self._spare.hear():
+            self._drop_spare()
+
+    def _drop_spare(self) -> None:
+        if self._spare:
+            self._selector.unregister(self._spare.heard)
+            self._spare.drop()
+            self._spare = None
 
     # What a command is told while it runs
 
@@ -296,7 +292,8 @@ class Runner:
                 job.code, job.drain_until = code, time.monotonic() + DRAIN
                 if job.pipe is None:
                     self._end(job)
-        for pid in set(adopted()) - {job.process.pid for job in self._jobs.values()}:
+        kept = {each.process.pid for each in (*self._jobs.values(), *filter(None, (self._spare,)))}
+        for pid in set(adopted()) - kept:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
@@ -316,11 +313,15 @@ class Runner:
                 self._stop(job, over)
         if beat:
             self._beat = now
+        if self._spare and now >= self._spare.until:
+            self._drop_spare()
 
     def _patience(self) -> float | None:
         moments = [
             moment for job in self._jobs.values() for moment in (job.deadline, job.kill_at, job.drain_until) if moment
         ]
+        if self._spare:
+            moments.append(self._spare.until)
         if any(job.limits for job in self._jobs.values()):
             moments.append(self._beat + BEAT)
         return max(min(moments) - time.monotonic(), 0.0) if moments else None
@@ -343,13 +344,14 @@ class Runner:
             os.close(job.ears)
             os.unlink(f"{self._folder}/{job.key}.in")
         inside, ran = (0, True) if job.status is None else heard(job.status)
-        left = self._sweep(job, inside)
+        left = self._sweep(job, inside or job.inside)
         # Reaped only now: until then no other process can get its number, and with it our signals.
         job.process.wait()
         took = round(time.monotonic() - job.began, 3)
         unboxed = {} if ran or (job.code or 0) < 0 else {"unboxed": True}
         job.journal.end(exit=job.code, why=job.why, seconds=took, left=left, **unboxed)
         self._tell(job.key, "ended")
+        self._prepare(job.order)
 
     def _close_pipe(self, job: Job) -> None:
         if job.pipe is not None and job.process.stdout:
@@ -399,10 +401,6 @@ class Runner:
 
 def _wake(_number: int, _frame: object) -> None:
     """Nothing to do but to be there: the signal has woken the loop."""
-
-
-def opened(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sylph.core.errors import ToolError
-from sylph.core.run import Lost, Order, Ran, Show
+from sylph.core.run import Box, Lost, Order, Ran, Show
 from sylph.engine import processes
 from sylph.engine import runner as script
 from sylph.engine.sandbox import Grip, Sandbox
@@ -104,7 +104,7 @@ class Runner:
             "stdin": order.stdin,
             "interactive": order.interactive,
             "title": order.title,
-            "box": {"at": order.box.at, "holds": order.box.holds} if order.box else None,
+            "box": _box(order.box) if order.box else None,
         }
         if not order.job:
             self._kept.add(key)
@@ -348,6 +348,10 @@ def unboxed(said: bytes) -> ToolError:
         details={"said": said.decode("utf-8", "replace")[-1000:].strip()},
         next=["Look whether the folder it was to run in is there.", "The user can look at `sylph doctor`."],
     )
+
+
+def _box(box: Box) -> dict[str, Any]:
+    return {"head": box.head, "holds": box.holds, "limits": box.limits}
 
 
 def _size(path: Path) -> int | None:

@@ -89,12 +89,9 @@ class View:
 
 
 def wrapped(order: Order, program: str, view: View, caps: Caps, *, reach: Reach, box: Box) -> Order:
-    """The order, to be run by bubblewrap in this view. Its own environment begins only inside: bubblewrap has none."""
-    head = [program, *ALWAYS, *(() if reach == "all" else ("--unshare-net",)), *view.options]
-    env = kept(order.env)
-    words = [word for name, value in env.items() for word in ("--setenv", name, value)]
-    rest = [*words, "--chdir", order.cwd, "--", "/bin/sh", "-c", limits(caps), "sh", *order.argv]
-    return replace(order, argv=(*head, *rest), cwd="/", env={}, box=replace(box, at=len(head)))
+    """The order, to be run by bubblewrap in this view. Its environment begins only inside: bubblewrap has none."""
+    head = (program, *ALWAYS, *(() if reach == "all" else ("--unshare-net",)), *view.options)
+    return replace(order, env=kept(order.env), box=replace(box, head=head, limits=limits(caps)))
 
 
 def kept(env: Mapping[str, str]) -> dict[str, str]:
@@ -103,7 +100,7 @@ def kept(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def limits(caps: Caps) -> str:
-    """A line for the shell that sets what is counted per process, then becomes the command."""
+    """A line for the shell that sets what is counted per process."""
     told = ["ulimit -c 0"]
     if caps.files:
         told.append(f"ulimit -n {caps.files}")
@@ -112,7 +109,7 @@ def limits(caps: Caps) -> str:
     if caps.processes:
         # Counted in this user namespace alone. Shells differ in its letter; root is counted by the runner only.
         told.append(f"{{ ulimit -u {caps.processes} || ulimit -p {caps.processes}; }}")
-    return "{ " + "; ".join(told) + '; } 2>/dev/null; exec "$@"'
+    return "{ " + "; ".join(told) + "; } 2>/dev/null"
 
 
 def held(grip: Grip, order: Order, places: Places, seccomp: str) -> Box:
@@ -122,7 +119,7 @@ def held(grip: Grip, order: Order, places: Places, seccomp: str) -> Box:
     rules = f"{workspace}/{RULES}"
     own = (("--ro-bind-fd", rules),) if grip.writes and os.path.isdir(rules) else ()
     filters = (("--seccomp", seccomp),) if seccomp else ()
-    return Box(at=0, holds=(*git, *own, *filters))
+    return Box(head=(), holds=(*git, *own, *filters))
 
 
 def environment(env: Mapping[str, str], home: str) -> dict[str, str]:

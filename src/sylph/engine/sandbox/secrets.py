@@ -17,12 +17,12 @@ FRESH = 3.0
 
 
 class Watch:
-    """Looks again after a moment, not before every command."""
+    """Looks again after a moment, or when a file came or went at the top; not before every command."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._plain = frozenset(each for each in patterns if not _is_glob(each))
         self._globs = tuple(each for each in patterns if _is_glob(each))
-        self._seen: dict[str, tuple[float, list[str]]] = {}
+        self._seen: dict[str, tuple[float, int, list[str]]] = {}
 
     def files(self, workspace: str) -> list[str]:
         """The secrets in a workspace, as far as it was looked through."""
@@ -39,11 +39,11 @@ class Watch:
         return [path for path in found if os.path.exists(path)]
 
     def _fresh(self, what: str) -> list[str] | None:
-        at, found = self._seen.get(what, (0.0, []))
-        return found if at and time.monotonic() - at < FRESH else None
+        at, changed, found = self._seen.get(what, (0.0, 0, []))
+        return found if at and time.monotonic() - at < FRESH and changed == _changed(what) else None
 
     def _keep(self, what: str, found: list[str]) -> list[str]:
-        self._seen[what] = (time.monotonic(), found)
+        self._seen[what] = (time.monotonic(), _changed(what), found)
         return found
 
     def _scan(self, workspace: str) -> Iterator[str]:
@@ -67,6 +67,13 @@ class Watch:
     def _matches(self, name: str) -> bool:
         named = name in self._plain or any(fnmatchcase(name, glob) for glob in self._globs)
         return named and not name.endswith(EXAMPLES)
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns if folder else 0
+    except OSError:
+        return 0
 
 
 def _is_glob(pattern: str) -> bool:
