@@ -185,6 +185,17 @@ async def test_limits_of_the_whole_family(place: Place, caps: Caps, command: str
     assert found.why == why or (why == "processes" and b"fork" in found.head.lower())
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_path_through_somebody_elses_folder_stops_nothing(place: Place) -> None:
+    shut = place.home / "shut"
+    (shut / "tool" / "bin").mkdir(parents=True)
+    shut.chmod(0)
+    try:
+        assert survey(replace(place.terms, path=f"{shut}/tool/bin:/usr/bin")).shown
+    finally:
+        shut.chmod(0o700)
+
+
 @boxed
 async def test_the_whole_home_as_a_workspace_still_has_its_secrets_hidden(place: Place, runner: Runner) -> None:
     (place.home / "notes").write_text("mine")

@@ -74,8 +74,9 @@ def _shown(terms: Terms, home: str) -> Iterator[str]:
 def _root(folder: Path) -> str:
     """The folder a program's files lie in: of `x/bin` it is `x`, where that is made for one program."""
     above = folder.parent
-    own = folder.name in BINARIES and ((above / "pyvenv.cfg").exists() or (above / "lib").is_dir())
-    return str(above if own else folder)
+    # Not by `Path`: that raises where a folder may not be looked into, and `PATH` may name other people's.
+    own = os.path.exists(above / "pyvenv.cfg") or os.path.isdir(above / "lib")
+    return str(above if own and folder.name in BINARIES else folder)
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
