@@ -7,14 +7,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from sylph import __version__
-from sylph.config import Config, Model, Provider
+from sylph.config import Config
 from sylph.config.rulebook import FileRulebook
 from sylph.core.commands import SetMode, SetModel, SetSandbox
-from sylph.core.errors import NoModel, ProviderError, UserError
+from sylph.core.errors import NoModel, ProviderError
 from sylph.core.facts import Mode
 from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
-from sylph.core.provider import ModelInfo
 from sylph.core.text import count
 from sylph.engine.archive import LogArchive
 from sylph.engine.compact import Squeeze
@@ -34,14 +33,14 @@ from sylph.net.address import Proxies
 from sylph.net.http import Client
 from sylph.net.reach import Reach
 from sylph.providers import choose, discover, tour
-from sylph.providers.endpoint import Endpoint, on_this_machine
+from sylph.providers.endpoint import Endpoint
 from sylph.providers.speak import Spoken, speak
+from sylph.services import missing, sources_of
 from sylph.tools.all import workspace_tools
 from sylph.tools.history import history
 from sylph.tools.web import Chromium, Service, Web
 
 STORE = "events.db"
-_URL = "providers.%s.base_url"
 # How long a program that is done waits for what is still on its way to a person.
 LAST_TRY = 5.0
 # How long a service is waited for that is only asked for the sake of a good message.
@@ -87,9 +86,8 @@ class App(Struct, frozen=True, kw_only=True):
             return await self._known(wanted)
         if self.config.settings.model:
             return self.config.settings.model
-        found = await discover.find(self.sources, self.client)
-        if found:
-            return f"{found[0].provider.name}/{found[0].model}"
+        if found := await discover.first(self.sources, self.client):
+            return f"{found.provider.name}/{found.model}"
         if not discover.configured(self.sources):
             raise NoModel("There is no model to think with.", next=NO_MODEL)
         raise await self._silent()
@@ -105,14 +103,16 @@ class App(Struct, frozen=True, kw_only=True):
         name, _, bare = wanted.partition("/")
         if name == tour.NAME and bare in tour.SCRIPTS:
             return wanted
-        endpoint = next((each for each in self.endpoints if each.name == name), None)
+        endpoint = next((each for each in discover.named(self.sources) if each.name == name), None)
         if endpoint is None or not bare:
             raise await self._unknown(wanted)
         # Whether the service has it, the service will say: lists are often incomplete, and asking costs a round trip.
         return wanted
 
     async def _unknown(self, wanted: str) -> NoModel:
-        known = [each.name for each in self.endpoints]
+        known = [each.name for each in discover.named(self.sources)]
+        if steps := missing(wanted.partition("/")[0], self.config):
+            return NoModel(f"{wanted!r} cannot be used yet.", details={"model": wanted}, next=steps)
         near = await self._having(wanted) or [f"{name}/…" for name in choose.close(wanted.partition("/")[0], known)]
         meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return NoModel(
@@ -168,7 +168,7 @@ def build(config: Config) -> App:
     client = Client(proxies=proxies)
     web = _web(config, client, proxies)
     sources = sources_of(config)
-    endpoints = (*discover.configured(sources), *discover.local(sources))
+    endpoints = discover.named(sources)
     limits = config.settings.limits
     parts = Parts(
         gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config)),
@@ -273,51 +273,6 @@ def rulebook_of(config: Config) -> FileRulebook:
 
 def store_of(config: Config) -> Path:
     return config.data / STORE
-
-
-def sources_of(config: Config) -> discover.Settings:
-    """Where models may come from: what is configured, then what runs on this machine."""
-    told = config.settings.providers.items()
-    endpoints = (_endpoint(name, provider, config) for name, provider in told)
-    return discover.Settings(
-        providers=tuple(each for each in endpoints if each is not None), probe=config.settings.probe
-    )
-
-
-def _endpoint(name: str, told: Provider, config: Config) -> Endpoint | None:
-    url = discover.ollama_url(told.base_url) if config.origins.get(_URL % name) == "OLLAMA_HOST" else told.base_url
-    if not url and name == "openai" and not told.api_key:
-        # Only prices or windows are told of it: nobody said that it is to be used.
-        return None
-    url = url or discover.LOCAL.get(name, discover.OPENAI if name == "openai" else "")
-    if not url:
-        raise UserError(
-            f"{config.file}: providers.{name}.base_url: where this service is, is missing.",
-            kind="config",
-            next=[f"sylph config set providers.{name}.base_url http://host:port/v1"],
-        )
-    return Endpoint(
-        name=name,
-        base_url=url,
-        api_key=told.api_key,
-        key_from=config.origins.get(f"providers.{name}.api_key", f"providers.{name}.api_key"),
-        models={id: _info(id, model) for id, model in told.models.items()},
-        local=on_this_machine(url),
-    )
-
-
-def _info(id: str, told: Model) -> ModelInfo:
-    return ModelInfo(
-        name=id,
-        window=told.window,
-        price_in=_micros(told.price_in),
-        price_out=_micros(told.price_out),
-        price_cached=_micros(told.price_cached),
-    )
-
-
-def _micros(dollars: float | None) -> int | None:
-    return None if dollars is None else round(dollars * 1e6)
 
 
 def _rules(config: Config) -> Rules | None:

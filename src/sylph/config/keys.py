@@ -14,7 +14,7 @@ from sylph.core.similar import guess
 
 SECRETS = frozenset({"api_key", "webhook"})
 # What stands in the reference for a name that the user chooses.
-CHOSEN = {"providers": "NAME", "models": "ID"}
+CHOSEN = {"providers": "NAME", "models": "ID", "headers": "HEADER", "place": "BLANK"}
 
 
 class Fault(Struct, frozen=True):
@@ -81,9 +81,14 @@ def effective(settings: Settings) -> dict[str, Any]:
 
 def shown(key: str, value: object) -> str:
     """A value as it may be shown: secrets masked."""
-    if value and key.rpartition(".")[2] in SECRETS:
+    if value and is_secret(key):
         return mask(str(value))
     return "" if value is None else msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def is_secret(key: str) -> bool:
+    """Whether its value is for nobody's eyes. A header may carry a key."""
+    return key.rpartition(".")[2] in SECRETS or ".headers." in key
 
 
 def mask(secret: str) -> str:
@@ -129,11 +134,20 @@ def keys(kind: Any = Settings, *path: str) -> Iterator[Key]:
     """Every key that can be set, for the reference."""
     for field in _fields(kind):
         if get_origin(field.type) is dict:
-            yield from keys(get_args(field.type)[1], *path, field.name, CHOSEN[field.name])
+            yield from _chosen(get_args(field.type)[1], *path, field.name, CHOSEN[field.name])
         elif is_table(field.type):
             yield from keys(field.type, *path, field.name)
         else:
             yield _key(field, *path, field.name)
+
+
+def _chosen(kind: Any, *path: str) -> Iterator[Key]:
+    """The keys of a table whose names the user chooses."""
+    if is_table(kind):
+        yield from keys(kind, *path)
+    else:
+        plain, help = _described(kind)
+        yield Key(name=".".join(path), type=plain.__name__, default="", help=help)
 
 
 def _key(field: FieldInfo, *path: str) -> Key:

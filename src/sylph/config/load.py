@@ -12,15 +12,10 @@ from msgspec.structs import replace
 from sylph.config.keys import dotted, faults, leaves, put, split
 from sylph.config.settings import Provider, Settings
 from sylph.core.errors import UserError
+from sylph.providers.table import variables
 
 # Each variable stands for one key of the file, and wins over it.
-VARIABLES = {
-    "SYLPH_MODEL": "model",
-    "SYLPH_LOG_LEVEL": "log_level",
-    "OPENAI_BASE_URL": "providers.openai.base_url",
-    "OPENAI_API_KEY": "providers.openai.api_key",
-    "OLLAMA_HOST": "providers.ollama.base_url",
-}
+VARIABLES = {"SYLPH_MODEL": "model", "SYLPH_LOG_LEVEL": "log_level", **variables()}
 
 
 SEARCH_KEYS = {"tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
@@ -64,7 +59,8 @@ def load(environ: Mapping[str, str]) -> Config:
     told = read(place.file)
     origins = {key: str(place.file) for key, _ in leaves(told)}
     for variable, key in VARIABLES.items():
-        if value := environ.get(variable):
+        # Where two stand for one key, the first of them counts.
+        if (value := environ.get(variable)) and origins.get(key) not in VARIABLES:
             put(told, split(key), value.lower() if key == "log_level" else value)
             origins[key] = variable
     settings = _with_keys(settings_of(told, origins), environ, origins)

@@ -11,6 +11,7 @@ from sylph.core.secret import HIDE
 LogLevel = Literal["debug", "info", "warning", "error"]
 Call = Literal["asked", "ended"]
 Network = Literal["judged", "off", "on", "hosts"]
+Dialect = Literal["", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,9 +26,15 @@ class Model(Part, frozen=True, kw_only=True):
 
 
 class Provider(Part, frozen=True, kw_only=True):
-    base_url: Annotated[str, Meta(description="Address of a service that speaks the OpenAI chat dialect.")] = ""
+    base_url: Annotated[str, Meta(description="Its address; for a provider that is known by name, another one.")] = ""
+    dialect: Annotated[
+        Dialect, Meta(description="What it speaks; empty for what the provider of that name speaks, else `chat`.")
+    ] = ""
     api_key: Annotated[str, Meta(description="Its key. Better kept in a variable: see `api_key_env`.")] = ""
     api_key_env: Annotated[str, Meta(description="Name of the environment variable that holds the key.")] = ""
+    headers: dict[str, Annotated[str, Meta(description="A header that goes with every request.")]] = {}
+    place: dict[str, Annotated[str, Meta(description="What fills a blank in the address: `region`, `project`.")]] = {}
+    websocket: Annotated[bool, Meta(description="Speak `responses` over a WebSocket that stays open.")] = False
     models: dict[str, Model] = {}
 
 

@@ -12,14 +12,10 @@ from sylph.net.http import Client
 from sylph.providers.choose import best
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.speak import speak
+from sylph.providers.table import ROWS, row
 
-OPENAI = "https://api.openai.com/v1"
-LOCAL: Mapping[str, str] = {
-    "ollama": "http://127.0.0.1:11434/v1",
-    "llamacpp": "http://127.0.0.1:8080/v1",
-    "vllm": "http://127.0.0.1:8000/v1",
-    "lmstudio": "http://127.0.0.1:1234/v1",
-}
+# Where model servers usually listen on this machine.
+LOCAL: Mapping[str, str] = {row.name: row.base_url for row in ROWS if row.local}
 # A server on this machine answers at once or not at all; a service in the net may take a moment.
 PROBE_SECONDS = 0.3
 ASK_SECONDS = 10.0
@@ -29,6 +25,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The services that are set up, most wanted first, and whether and where to look for more on this machine."""
 
     providers: tuple[Endpoint, ...] = ()
+    twins: tuple[Endpoint, ...] = ()
+    """The same services in another dialect: used where they are named, and not listed."""
     probe: bool = True
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
 
@@ -51,7 +49,27 @@ def local(settings: Settings) -> tuple[Endpoint, ...]:
         return ()
     taken = {known for endpoint in settings.providers for known in (endpoint.name, endpoint.base_url)}
     places = ((name, url) for name, url in settings.places.items() if not {name, url} & taken)
-    return tuple(Endpoint(name=name, base_url=url, local=True) for name, url in places)
+    return tuple(Endpoint(name=name, base_url=url, dialect=row(name).dialect, local=True) for name, url in places)
+
+
+def named(settings: Settings) -> tuple[Endpoint, ...]:
+    """Every service that a model can be asked of."""
+    return (*settings.providers, *local(settings), *settings.twins)
+
+
+async def first(settings: Settings, client: Client) -> Found | None:
+    """The best model of the most wanted service that answers. All are asked at once; nobody waits for the rest."""
+    asked = [asyncio.ensure_future(_told(endpoint, client)) for endpoint in settings.providers]
+    asked += [asyncio.ensure_future(_running(endpoint, client)) for endpoint in local(settings)]
+    try:
+        for task in asked:
+            if (found := await task).model:
+                return found
+        return None
+    finally:
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
 
 
 async def find(settings: Settings, client: Client) -> tuple[Found, ...]:
@@ -72,7 +90,7 @@ async def listed(endpoint: Endpoint, client: Client, seconds: float = ASK_SECOND
 
 
 def ollama_url(host: str) -> str:
-    """The base URL for any form of OLLAMA_HOST: `host`, `host:port`, `:port`, `http://…`; 0.0.0.0 is this machine."""
+    """The address for any form of OLLAMA_HOST: `host`, `host:port`, `:port`, `http://…`; 0.0.0.0 is this machine."""
     host = host.strip()
     parts = urlsplit(host if "://" in host else f"//{host}")
     name = parts.hostname or "0.0.0.0"

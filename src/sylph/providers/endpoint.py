@@ -35,7 +35,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Where it is not a fixed key that opens the door."""
     api_key: str = ""
     key_from: str = ""
+    key_header: str = ""
+    """The header that carries the key, where it is not `Authorization: Bearer`."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    quirks: frozenset[str] = frozenset()
+    """What it takes or minds beside its dialect: see `table.Quirk`."""
+    websocket: bool = False
+    own: bool = True
+    """Whether this is the vendor's own address, and not a server that claims to speak like it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     models: Mapping[str, ModelInfo] = field(default_factory=dict[str, ModelInfo])
     local: bool = False
@@ -49,6 +56,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         if self.login is None:
             return self.api_key.strip()
         return await (self.login.renewed(stale) if stale else self.login.token())
+
+    async def opened(self, stale: str = "") -> dict[str, str]:
+        """The headers that let us in now: the key, and what is configured."""
+        key = await self.key(stale)
+        if not key:
+            return dict(self.headers)
+        name, value = (self.key_header, key) if self.key_header else ("Authorization", f"Bearer {key}")
+        return {name: value, **self.headers}
 
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"

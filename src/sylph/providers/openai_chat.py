@@ -15,6 +15,7 @@ from sylph.providers import choose
 from sylph.providers.chat_messages import Said, Wire, shows
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.exchange import get, post
 from sylph.providers.failures import excerpt, failure
 
 # A stream that has said all should end now; this long we wait for it, to use its connection again.
@@ -22,6 +23,7 @@ LINGER = 0.25
 MEANT_SECONDS = 2.0
 # What a server may refuse, and the words in its complaint that tell so.
 OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_tokens"}
+MINDED = {"no_stream_usage": "stream_options"}
 IMAGES = "images"
 # How a model that takes no images says so: some services find no such model, some fail.
 BLIND = (400, 404, 415, 422, 500, 501)
@@ -69,8 +71,7 @@ class OpenAIChat:
     def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
         self.endpoint = endpoint
         self._client = client
-        self._headers = _headers(endpoint)
-        self._refused = set(refused)
+        self._refused = {*refused, *(MINDED[quirk] for quirk in endpoint.quirks & MINDED.keys())}
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw())
         self._wire = Wire()
@@ -113,17 +114,11 @@ class OpenAIChat:
             yield chunk
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        endpoint = self.endpoint
-        async with self._client.get(
-            endpoint.url("models"), headers=self._headers, timeouts=endpoint.timeouts
-        ) as response:
-            said = await response.read()
-        if response.status != 200:
-            raise failure(endpoint, "", said, status=response.status, headers=response.headers)
+        said = await get(self._client, self.endpoint, "models")
         try:
             listed = MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError("format", f"{endpoint.name} sent no list of models: {excerpt(said)}") from None
+            raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
         models = listed if isinstance(listed, list) else listed.data or []
         self._learned = {model.id: ModelInfo(name=model.id, window=_window(model)) for model in models if model.id}
         return tuple(self.info(name) for name in self._learned)
@@ -136,18 +131,14 @@ class OpenAIChat:
 
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""
-        endpoint = self.endpoint
-        url = endpoint.url("chat/completions")
-        response = await stack.enter_async_context(
-            self._client.post(url, body, headers=self._headers, timeouts=endpoint.timeouts)
-        )
+        response = await post(stack, self._client, self.endpoint, "chat/completions", body)
         if response.status == 200:
             return response
         said = await response.read()
         learned = response.status in (400, 422) and self._learn(said, request)
         if learned or (response.status in BLIND and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
-        error = failure(endpoint, request.model, said, status=response.status, headers=response.headers)
+        error = failure(self.endpoint, request.model, said, status=response.status, headers=response.headers)
         raise await self._meant(request.model, error) if error.failure == "not_found" else error
 
     async def _meant(self, model: str, error: ProviderError) -> ProviderError:
@@ -187,13 +178,6 @@ class OpenAIChat:
             wire = [{"type": "function", "function": _function(tool)} for tool in tools]
             self._tools = (tools, msgspec.Raw(msgspec.json.encode(wire)))
         return self._tools[1]
-
-
-def _headers(endpoint: Endpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
-    if key := endpoint.api_key.strip():
-        headers["Authorization"] = f"Bearer {key}"
-    return headers | dict(endpoint.headers)
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:

@@ -4,16 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Literal
 
+from sylph.core.errors import ProviderError
 from sylph.core.provider import Provider
 from sylph.net.http import Client
 from sylph.providers.endpoint import Endpoint
 
 Dialect = Literal["chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
-DIALECTS: Mapping[str, tuple[str, str]] = {"chat": ("sylph.providers.openai_chat", "OpenAIChat")}
+DIALECTS: Mapping[str, tuple[str, str]] = {
+    "chat": ("sylph.providers.openai_chat", "OpenAIChat"),
+    "responses": ("sylph.providers.openai_chat", "OpenAIChat"),
+}
 
 
 def speak(endpoint: Endpoint, client: Client) -> Provider:
     """The service, in its own dialect."""
+    if endpoint.dialect not in DIALECTS:
+        raise ProviderError("bad_request", f"{endpoint.name} speaks {endpoint.dialect!r}, which Sylph does not yet.")
     module, name = DIALECTS[endpoint.dialect]
     return getattr(import_module(module), name)(endpoint, client)
 

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from sylph.config import Config, Settings
-from sylph.config.keys import SECRETS, effective, shown, type_at
+from sylph.config.keys import effective, is_secret, shown, type_at
 from sylph.core.errors import UserError
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.lazy import Group
@@ -39,7 +39,7 @@ def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
 
 
 def _told(config: Config, key: str, value: object) -> dict[str, object]:
-    told = shown(key, value) if key.endswith("api_key") else value
+    told = shown(key, value) if is_secret(key) else value
     return {"value": told, "from": _origin(config, key)}
 
 
@@ -71,7 +71,7 @@ def get(door: Door, key: str, *, as_json: bool) -> int:
     value = values[key]
     if as_json:
         return put_json(_told(door.config, key, value))
-    put(value if isinstance(value, str) and key.rpartition(".")[2] not in SECRETS else shown(key, value))
+    put(value if isinstance(value, str) and not is_secret(key) else shown(key, value))
     return 0
 
 

@@ -1,0 +1,55 @@
+"""One request to a service, with the key that is good now; once more with another, where a login can give one."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+from sylph.net.http import Client
+from sylph.net.wire import Response
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.failures import failure
+
+STREAM = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+READ = {"Accept": "application/json"}
+
+
+async def post(
+    stack: AsyncExitStack,
+    client: Client,
+    endpoint: Endpoint,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str] = STREAM,
+) -> Response:
+    """The response, whatever its status; it ends with `stack`."""
+    return await _send(stack, client, endpoint, (path, body), headers)
+
+
+async def get(client: Client, endpoint: Endpoint, path: str) -> bytes:
+    """The whole of a document. Raises ProviderError for any other status than 200."""
+    async with AsyncExitStack() as stack:
+        response = await _send(stack, client, endpoint, (path, None), READ)
+        said = await response.read()
+    if response.status != 200:
+        raise failure(endpoint, "", said, status=response.status, headers=response.headers)
+    return said
+
+
+async def _send(
+    stack: AsyncExitStack,
+    client: Client,
+    endpoint: Endpoint,
+    what: tuple[str, bytes | None],
+    headers: Mapping[str, str],
+    stale: str = "",
+) -> Response:
+    path, body = what
+    url, opened = endpoint.url(path), {**headers, **await endpoint.opened(stale)}
+    asked = (
+        client.get(url, headers=opened, timeouts=endpoint.timeouts)
+        if body is None
+        else client.post(url, body, headers=opened, timeouts=endpoint.timeouts)
+    )
+    response = await stack.enter_async_context(asked)
+    if response.status == 401 and endpoint.login is not None and not stale:
+        return await _send(stack, client, endpoint, what, headers, await endpoint.key())
+    return response

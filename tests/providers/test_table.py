@@ -1,0 +1,149 @@
+"""Providers as data, and what becomes of a row together with what is configured."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from msgspec.structs import asdict
+
+from sylph.config import Config, load
+from sylph.core.errors import UserError
+from sylph.providers import discover
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.table import ROWS, TABLE, Row, address, variables
+from sylph.services import missing, sources_of
+
+PROMISED = [
+    "anthropic",
+    "openai",
+    "openai-chat",
+    "google",
+    "bedrock",
+    "groq",
+    "openrouter",
+    "together",
+    "deepseek",
+    "minimax",
+    "moonshot",
+    "xai",
+    "qwen",
+    "mistral",
+    "cerebras",
+    "azure",
+    "vertex",
+    "copilot",
+    "chatgpt",
+    "ollama",
+    "lmstudio",
+    "llamacpp",
+    "vllm",
+]
+
+
+def loaded(home: Path, text: str = "", **environ: str) -> Config:
+    (home / "config.toml").write_text(f"probe = false\n{text}")
+    return load({"SYLPH_HOME": str(home), **environ})
+
+
+def endpoints(config: Config) -> dict[str, Endpoint]:
+    return {each.name: each for each in discover.named(sources_of(config))}
+
+
+def test_every_promised_provider_has_a_row() -> None:
+    assert sorted(TABLE) == sorted(PROMISED)
+    assert len(ROWS) == len(TABLE)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_is_whole(row: Row) -> None:
+    filled = address(row, dict.fromkeys(row.blanks, "x"))
+    parts = urlsplit(filled)
+    assert (parts.scheme, bool(parts.hostname)) == ("http" if row.local else "https", True)
+    assert not filled.endswith("/")
+    assert row.keys or row.like or row.entry in ("github", "chatgpt")
+    assert not row.like or row.like in TABLE
+    assert not row.suffix or row.base_url.endswith(f"/{row.suffix}")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.keys], ids=lambda row: row.name)
+def test_a_key_in_the_vendors_variable_sets_a_provider_up(row: Row, tmp_path: Path) -> None:
+    blanks = {names[0]: "x" for names in row.blanks.values()}
+    found = endpoints(loaded(tmp_path, **{row.keys[0]: "sk-test"}, **blanks))[row.name]
+    assert (found.api_key, found.key_from) == ("sk-test", row.keys[0])
+    assert found.base_url == address(row, dict.fromkeys(row.blanks, "x"))
+    assert (found.dialect, found.key_header, found.own) == (row.dialect, row.key_header, True)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.url_from], ids=lambda row: row.name)
+def test_the_vendors_own_variable_for_the_address_is_honoured(row: Row, tmp_path: Path) -> None:
+    found = endpoints(loaded(tmp_path, **{row.url_from: "http://127.0.0.1:7/"}))[row.name]
+    assert found.base_url.startswith("http://127.0.0.1:7")
+    assert found.base_url.removesuffix(f"/{row.suffix}").rstrip("/") in ("http://127.0.0.1:7", "http://127.0.0.1:7/v1")
+    assert not found.own
+    assert found.local
+
+
+def test_where_two_variables_hold_a_key_the_first_counts(tmp_path: Path) -> None:
+    found = endpoints(loaded(tmp_path, GOOGLE_API_KEY="two", GEMINI_API_KEY="one"))["google"]
+    assert (found.api_key, found.key_from) == ("one", "GEMINI_API_KEY")
+
+
+def test_no_variable_stands_for_two_things() -> None:
+    named = [each for row in ROWS for each in (*row.keys, row.url_from, *sum(row.blanks.values(), ())) if each]
+    assert len(named) == len(set(named)) == len(variables())
+
+
+def test_openai_chat_is_the_same_service_in_the_other_dialect(tmp_path: Path) -> None:
+    sources = sources_of(loaded(tmp_path, OPENAI_API_KEY="k", OPENAI_BASE_URL="http://127.0.0.1:7/v1"))
+    (listed,), (twin,) = sources.providers, sources.twins
+    assert (listed.name, listed.dialect, twin.name, twin.dialect) == ("openai", "responses", "openai-chat", "chat")
+    same = ("base_url", "api_key", "key_from", "own")
+    assert all(asdict(listed)[name] == asdict(twin)[name] for name in same)
+
+
+def test_the_order_is_that_of_the_file_and_then_of_the_table(tmp_path: Path) -> None:
+    text = "[providers.mine]\nbase_url = 'http://127.0.0.1:7/v1'\n"
+    sources = sources_of(loaded(tmp_path, text, GROQ_API_KEY="k", ANTHROPIC_API_KEY="k"))
+    assert [each.name for each in sources.providers] == ["mine", "anthropic", "groq"]
+
+
+def test_any_compatible_address_is_a_provider(tmp_path: Path) -> None:
+    text = """
+    [providers.gateway]
+    base_url = "http://127.0.0.1:7/anthropic/"
+    dialect = "anthropic"
+    headers = { "X-Team" = "blue" }
+    [providers.groq]
+    base_url = "http://127.0.0.1:8/v1"
+    """
+    found = endpoints(loaded(tmp_path, text))
+    gateway = found["gateway"]
+    assert (gateway.dialect, gateway.base_url) == ("anthropic", "http://127.0.0.1:7/anthropic")
+    assert gateway.headers == {"X-Team": "blue"}
+    # What the file says is taken as it is: only the vendor's variable leaves out the end.
+    assert found["groq"].base_url == "http://127.0.0.1:8/v1"
+
+
+def test_a_region_alone_sets_nothing_up(tmp_path: Path) -> None:
+    assert endpoints(loaded(tmp_path, AWS_REGION="eu-west-1", GOOGLE_CLOUD_PROJECT="p")) == {}
+
+
+def test_a_key_without_its_place_sets_nothing_up_and_what_is_missing_is_told(tmp_path: Path) -> None:
+    config = loaded(tmp_path, AZURE_OPENAI_API_KEY="k")
+    assert endpoints(config) == {}
+    (step,) = missing("azure", config)
+    assert "AZURE_OPENAI_RESOURCE" in step
+    assert "providers.azure.place.resource" in step
+    assert "set GROQ_API_KEY to a key of Groq" in missing("groq", config)[0]
+    assert "set OPENAI_API_KEY" in missing("openai-chat", config)[0]
+    assert missing("ollama", config) == missing("nobody", config) == ()
+
+
+def test_a_name_that_is_in_no_row_needs_an_address(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"providers\.mine\.base_url: where this service is, is missing"):
+        sources_of(loaded(tmp_path, "[providers.mine]\napi_key = 'k'\n"))
+
+
+def test_a_dialect_that_nobody_speaks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"providers\.mine\.dialect: must be one of"):
+        loaded(tmp_path, "[providers.mine]\ndialect = 'latin'\n")
