@@ -13,7 +13,7 @@ async def test_a_secret_is_erased_everywhere_and_the_chain_holds(sylph: Sylph, m
     assert "hunter2" not in shown.out
     assert "[erased]" in shown.out
     assert "every chain holds" in verified.out
-    kept = [path for path in (sylph.home / "sylph" / "data").rglob("*") if path.is_file()]
+    kept = [path for path in (sylph.home / "sylph" / "data").rglob("*") if path.is_file() and path.stat().st_size]
     assert not [path for path in kept if b"hunter2" in path.read_bytes()]
 
 

@@ -36,7 +36,7 @@ LAUNCH_SECONDS = 30.0
 GET_PLAYWRIGHT = "pip install 'sylph[browser]' (Playwright), and a Chromium: for example apt install chromium."
 
 
-class Window(Struct):
+class Window(Struct, dict=True):
     """The browser of one session: its pages, the one in front, and what happened that no page shows."""
 
     context: "BrowserContext"
