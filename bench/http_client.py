@@ -23,7 +23,7 @@ from typing import Any
 from sylph.net.http import Client
 from sylph.providers.sse import Parser
 
-SERVER = Path(__file__).parent.parent / "tests" / "model_server.py"
+SERVER = Path(__file__).parent.parent / "tests" / "model_server"
 FLOOR = "asyncio, sylph.core.errors, sylph.core.provider"
 PACED, BURST = 1_000, 20_000
 BODY = b'{"stream":true}'

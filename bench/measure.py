@@ -82,7 +82,7 @@ def server(script: object) -> Generator[str]:
         path = folder / "script.json"
         path.write_text(json.dumps(script))
         process = subprocess.Popen(
-            [PYTHON, str(ROOT / "tests" / "model_server.py"), "--script", str(path), "--loop"],
+            [PYTHON, str(ROOT / "tests" / "model_server"), "--script", str(path), "--loop"],
             stdout=subprocess.PIPE,
             text=True,
         )

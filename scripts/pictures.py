@@ -131,7 +131,7 @@ def _shoot(name: str, act: Callable[[Terminal], None], height: int, folder: Path
     script = folder.parent / f"{folder.name}.json"
     script.write_text(json.dumps(SCRIPT))
     server = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "model_server.py"), "--script", str(script), "--loop"],
+        [sys.executable, str(ROOT / "tests" / "model_server"), "--script", str(script), "--loop"],
         stdout=subprocess.PIPE,
         text=True,
     )

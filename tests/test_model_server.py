@@ -9,9 +9,9 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
-from tests import model_server
 from tests.model_server import Asked, ModelServer, Step, assert_extends, call, fail, say
 
+SERVER = Path(__file__).with_name("model_server")
 DIRECT = build_opener(ProxyHandler({}))
 
 
@@ -77,7 +77,7 @@ async def test_it_runs_as_a_process(tmp_path: Path, script: object) -> None:
     file = tmp_path / "script.json"
     file.write_text(json.dumps(script))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, model_server.__file__, "--script", file, "--loop", stdout=asyncio.subprocess.PIPE
+        sys.executable, SERVER, "--script", file, "--loop", stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     url = (await process.stdout.readline()).decode().strip()

@@ -110,7 +110,7 @@ class App(Struct, frozen=True, kw_only=True):
         return wanted
 
     async def _unknown(self, wanted: str) -> NoModel:
-        known = [each.name for each in discover.named(self.sources)]
+        known = [each.name for each in self.endpoints]
         if steps := missing(wanted.partition("/")[0], self.config):
             return NoModel(f"{wanted!r} cannot be used yet.", details={"model": wanted}, next=steps)
         near = await self._having(wanted) or [f"{name}/…" for name in choose.close(wanted.partition("/")[0], known)]
