@@ -219,7 +219,7 @@ async def test_who_gives_up_waits_for_a_renewal_that_is_on_its_way(
 ) -> None:
     store = logged_in(tmp_path, server)
     before = stored(store)
-    server.trouble["token"] = [Answer(*[200, server.grant().body], hang=0.2)]
+    server.trouble["token"] = [Answer(200, server.grant().body, hang=0.2)]
     task = asyncio.create_task(login(store, server, client).token())
     await asyncio.sleep(0.1)
     assert server.asked
