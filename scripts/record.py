@@ -40,6 +40,9 @@ api_key = "not-a-key"
 window = 3000
 price_in = 1.0
 price_out = 2.0
+[providers.openai.models.cheap]
+price_in = 1.0
+price_out = 2.0
 [notify]
 command = ["sh", "-c", 'test -e "$HOME/told" || {{ touch "$HOME/told"; exit 1; }}']
 """
@@ -322,6 +325,38 @@ NOTIFIED = [
 ]
 
 
+async def thrifty(stage: Stage) -> None:
+    """An answer takes more than was foreseen, the next one is refused; raised, the cap lets it go on. Then a kill."""
+    await stage.begin(model="cheap")
+    await stage.send(commands.SetBudget(money=120_000))
+    await stage.say("one")
+    await stage.say("two")
+    await stage.send(commands.SetBudget(money=9_000_000))
+    await stage.say("three")
+    seen = stage.app.runtime.log.head(stage.session).seq
+    process = await program(stage.home, "run", "-s", stage.session, "four")
+    while not await at_work(stage, seen):  # noqa: ASYNC110 - another process is at it
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+    process.kill()
+    await process.wait()
+    done = await program(stage.home, "resume", stage.session)
+    assert await done.wait() == 0
+
+
+def _used(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+THRIFTY = [
+    say("That was long.", usage=_used(60_000, 20_000)),
+    call("shell", command="echo once; exit 1", how={"usage": _used(1_000, 10)}),
+    say("Done.", usage=_used(1_100, 10)),
+    say("I think about it for a while.", delay=0.2),
+    say("Done again.", usage=_used(1_200, 10)),
+]
+
+
 async def program(home: Path, *words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         ROOT / ".venv" / "bin" / "sylph", *words, cwd=WORKSPACE, env=_environ(home),
@@ -400,6 +435,7 @@ STORIES: dict[str, tuple[Story, object]] = {
     "killed": (killed, KILLED),
     "undone": (undone, UNDONE),
     "notified": (notified, NOTIFIED),
+    "thrifty": (thrifty, THRIFTY),
 }
 
 

@@ -31,7 +31,7 @@ def test_they_hold_nearly_everything_that_can_happen() -> None:
     failed = {event.body.trouble.kind for event in events if isinstance(event.body, ModelFailed)}
     assert failed >= {"rate_limited", "server_error", "cut", "bad_request", "overflow", "cancelled"}
     ends = {event.body.outcome for event in events if isinstance(event.body, TurnEnded)}
-    assert ends == {"finished", "failed", "cancelled", "interrupted"}
+    assert ends == {"finished", "failed", "cancelled", "interrupted", "budget"}
 
 
 def _recorded(path: Path) -> Recording:

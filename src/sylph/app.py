@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sylph import __version__
 from sylph.config import Config
+from sylph.config.budget import budget_of
 from sylph.config.rulebook import FileRulebook
 from sylph.core.commands import SetMode, SetModel, SetSandbox
 from sylph.core.errors import NoModel, ProviderError
@@ -16,6 +17,7 @@ from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
 from sylph.core.text import count
 from sylph.engine.archive import LogArchive
+from sylph.engine.budget.purse import FilePurse
 from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
@@ -171,7 +173,7 @@ def build(config: Config) -> App:
     endpoints = discover.named(sources)
     limits = config.settings.limits
     parts = Parts(
-        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config)),
+        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config), purse=purse_of(config)),
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
@@ -197,6 +199,11 @@ def build(config: Config) -> App:
         undo=_rules(config),
     )
     return App(config=config, runtime=Runtime(open_log(config), parts), client=client, web=web, sources=sources)
+
+
+def purse_of(config: Config) -> FilePurse:
+    """What model calls are paid from. It touches no file before something is limited."""
+    return FilePurse(config.data, store_of(config), budget_of(config.settings.budget))
 
 
 def _web(config: Config, client: Client, proxies: Proxies) -> Web:
@@ -300,5 +307,6 @@ def _patience(config: Config) -> Patience:
 
 def _limits(config: Config) -> Limits:
     told = config.settings.compaction
-    limits = config.settings.limits
-    return Limits(rounds=limits.rounds, seconds=limits.turn_seconds, squeeze=Squeeze(at=told.at, keep=told.keep))
+    limits, turn = config.settings.limits, config.settings.budget.turn
+    seconds = min((each for each in (limits.turn_seconds, turn.seconds) if each is not None), default=None)
+    return Limits(rounds=limits.rounds, seconds=seconds, squeeze=Squeeze(at=told.at, keep=told.keep))

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from sylph.core import commands, facts, signals
+from sylph.core.budget import Budget
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import ProviderError
 from sylph.core.events import Event
@@ -13,6 +14,7 @@ from sylph.core.messages import ToolCall, Usage
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Arguments, Chunk, ModelInfo, Reply, Request, Text
 from sylph.core.tool import Tool
+from sylph.engine.budget.purse import FilePurse
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.runtime import NewSession, Parts, Runtime
@@ -43,9 +45,13 @@ class ScriptedProvider:
 
     name = "scripted"
 
-    def __init__(self, lines: Iterable[Line], *, window: int | None = None) -> None:
+    def __init__(
+        self, lines: Iterable[Line], *, window: int | None = None, prices: tuple[int, int] | None = None
+    ) -> None:
+        """`prices` of input and output are in micro-dollars per million tokens."""
         self._lines = list(lines)
         self._window = window
+        self._prices = prices or (None, None)
         self.requests: list[Request] = []
 
     def say(self, *lines: Line) -> None:
@@ -73,7 +79,7 @@ class ScriptedProvider:
         return (self.info("model"),)
 
     def info(self, model: str) -> ModelInfo:
-        return ModelInfo(name=model, window=self._window)
+        return ModelInfo(name=model, window=self._window, price_in=self._prices[0], price_out=self._prices[1])
 
     async def close(self) -> None:
         pass
@@ -104,16 +110,23 @@ def runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
     limits: Limits | None = None,
     clock: Clock | None = None,
     undo: Rules | None = None,
+    budget: Budget | None = None,
 ) -> Runtime:
     """A real runtime on a real log in `home`, with a scripted model; with checkpoints, if it is told what to cover."""
+    store = home / "data" / "sylph.db"
     provider = lines if isinstance(lines, ScriptedProvider) else ScriptedProvider(lines)
     parts = Parts(
-        gateway=Gateway({"scripted": provider}, Patience(base=0.001)),
+        gateway=Gateway(
+            {"scripted": provider},
+            Patience(base=0.001),
+            clock,
+            purse=FilePurse(store.parent, store, budget, clock) if budget else None,
+        ),
         plugins=(Plugin(name="tools", tools=tuple(tools)), *plugins),
         limits=limits or Limits(),
         undo=undo,
     )
-    return Runtime(Log.open(home / "data" / "sylph.db"), parts, clock)
+    return Runtime(Log.open(store), parts, clock)
 
 
 async def begin(runtime: Runtime, workspace: Path, *, mode: facts.Mode = "trust") -> str:

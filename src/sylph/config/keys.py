@@ -14,7 +14,7 @@ from sylph.core.similar import guess
 
 SECRETS = frozenset({"api_key", "webhook"})
 # What stands in the reference for a name that the user chooses.
-CHOSEN = {"providers": "NAME", "models": "ID", "headers": "HEADER", "place": "BLANK"}
+CHOSEN = {"providers": "NAME", "models": "ID", "headers": "HEADER", "place": "BLANK", "labels": "LABEL"}
 
 
 class Fault(Struct, frozen=True):

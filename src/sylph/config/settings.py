@@ -9,7 +9,7 @@ from sylph.core.permission import Rule
 from sylph.core.secret import HIDE
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-Call = Literal["asked", "ended"]
+Call = Literal["asked", "ended", "budget"]
 Network = Literal["judged", "off", "on", "hosts"]
 Dialect = Literal["", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
 
@@ -85,7 +85,10 @@ class Notify(Part, frozen=True, kw_only=True):
     ] = ()
     on: Annotated[
         tuple[Call, ...],
-        Meta(description="What Sylph itself notifies of: `asked` (a question waits), `ended` (a turn is over)."),
+        Meta(
+            description="What Sylph itself notifies of: `asked` (a question waits), `ended` (a turn is over), `budget` "
+            "(80 % of one are used, or all of it)."
+        ),
     ] = ()
 
 
@@ -176,6 +179,30 @@ class Undo(Part, frozen=True, kw_only=True):
     ] = 30
 
 
+class Caps(Part, frozen=True, kw_only=True):
+    money: Annotated[float, Meta(gt=0, description="US dollars.")] | None = None
+    tokens: Annotated[int, Meta(ge=1, description="Tokens, in and out, cached ones too.")] | None = None
+    rounds: Annotated[int, Meta(ge=1, description="Model calls.")] | None = None
+    seconds: Annotated[float, Meta(gt=0, description="Seconds that models and tools are at work.")] | None = None
+
+
+class Allowance(Part, frozen=True, kw_only=True):
+    day: Caps = Caps()
+    month: Caps = Caps()
+
+
+class Budget(Part, frozen=True, kw_only=True):
+    turn: Caps = Caps()
+    session: Caps = Caps()
+    tree: Caps = Caps()
+    day: Caps = Caps()
+    month: Caps = Caps()
+    labels: dict[str, Allowance] = {}
+    answer: Annotated[
+        int, Meta(ge=256, description="Tokens of one answer at the most, where money or tokens are limited.")
+    ] = 16_384
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -185,6 +212,7 @@ class Settings(Part, frozen=True, kw_only=True):
     ] = ()
     approvals: Approvals = Approvals()
     limits: Limits = Limits()
+    budget: Budget = Budget()
     sandbox: Sandbox = Sandbox()
     compaction: Compaction = Compaction()
     notify: Notify = Notify()

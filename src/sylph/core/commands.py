@@ -86,6 +86,13 @@ class SetModel(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+class SetBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """Give the session a cap of its own in micro-dollars; None takes it back. Only a person may."""
+
+    money: int | None
+    actor: str = "user"
+
+
 class Delete(msgspec.Struct, frozen=True):
     """Put the session into the trash."""
 
@@ -123,6 +130,7 @@ Command = (
     | SetMode
     | SetSandbox
     | SetModel
+    | SetBudget
     | Delete
     | Restore
     | Undo

@@ -9,8 +9,9 @@ from sylph.core.errors import SylphError, Trouble
 from sylph.core.events import Fact
 
 Urgency = Literal["low", "normal", "high"]
-Occasion = Literal["notify", "asked", "ended"]
-"""What a person is told of: the model wants to say something, the turn waits for an answer, the turn is over."""
+Occasion = Literal["notify", "asked", "ended", "budget"]
+"""What a person is told of: the model wants to say something, the turn waits for an answer, the turn is over, a budget
+is nearly or wholly used up."""
 
 DOOR = "door"
 """The way that is always there: whoever watches the session sees it. Nothing has to be sent."""

@@ -149,6 +149,8 @@ class ProviderError(SylphError):
         self.failure: FailureKind = kind
         self.status = status
         self.retry_after = retry_after
+        self.sent = True
+        """Whether the request may have reached the service: then it may be charged."""
 
     @property
     def passing(self) -> bool:

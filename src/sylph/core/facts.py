@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from sylph.core.budget import BUDGETS
 from sylph.core.changes import FILE_FACTS
 from sylph.core.deliveries import DELIVERIES
 from sylph.core.errors import Trouble
@@ -18,7 +19,7 @@ StepStatus = Literal["pending", "doing", "done", "dropped"]
 
 
 class SessionCreated(Fact, frozen=True, kw_only=True):
-    """The first fact of every session: where it works, how, and with what."""
+    """The first fact of every session: where it works, how, and with what. Sessions of one `label` share a budget."""
 
     wire: ClassVar[str] = "session.created"
     durable: ClassVar[bool] = True
@@ -29,6 +30,7 @@ class SessionCreated(Fact, frozen=True, kw_only=True):
     prompt: int = 1
     sylph: str = ""
     sandbox: bool = True
+    label: str = ""
 
 
 class SessionRenamed(Fact, frozen=True, kw_only=True):
@@ -213,7 +215,8 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     """A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it.
 
     `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages;
-    `window` is what the model was taken to hold at that time, 0 where nobody knew.
+    `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved`
+    micro-dollars were put aside for it, and its answer may have `answer` tokens.
     """
 
     wire: ClassVar[str] = "model.requested"
@@ -229,6 +232,7 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     kept: int | None = None
     missed: str = ""
     reserved: int | None = None
+    answer: int | None = None
 
 
 class ModelResponded(Fact, frozen=True, kw_only=True):
@@ -249,7 +253,10 @@ class ModelResponded(Fact, frozen=True, kw_only=True):
 
 
 class ModelFailed(Fact, frozen=True, kw_only=True):
-    """A request did not work. `retry_ms` says when the next try comes; without it there is none."""
+    """A request did not work. `retry_ms` says when the next try comes; without it there is none.
+
+    Where a budget counts and the service may charge for it all the same, `usage` and `cost` are the most it can be.
+    """
 
     wire: ClassVar[str] = "model.failed"
     model: str
@@ -258,6 +265,8 @@ class ModelFailed(Fact, frozen=True, kw_only=True):
     retry_ms: int | None = None
     partial: str = ""
     role: str = "main"
+    usage: Usage | None = None
+    cost: int | None = None
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True):
@@ -412,6 +421,7 @@ FACTS: tuple[type[Fact], ...] = (
     PlanUpdated,
     *FILE_FACTS,
     *DELIVERIES,
+    *BUDGETS,
 )
 
 BY_WIRE: dict[str, type[Fact]] = {fact.wire: fact for fact in FACTS}

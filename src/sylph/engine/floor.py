@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from sylph.core import facts
+from sylph.core.budget import BudgetStopped, BudgetWarned, owner, told
 from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, Notice, Occasion
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked
@@ -121,6 +122,13 @@ class Floor(Book):
         notice = Notice(title=title, text=text[:1000], urgency="normal" if ended.outcome == "finished" else "high")
         return self.parcels(notice, "ended", self.summary.open_turn)
 
+    async def tell(self, fact: Fact) -> None:
+        """Writes what a model call reports; of a budget that runs out a person is told as well."""
+        about: list[Fact] = []
+        if isinstance(fact, BudgetWarned | BudgetStopped):
+            about = self.parcels(_budget(fact), "budget", _budget_name(fact, self.summary.open_turn))
+        await self.emit(fact, *about)
+
     @contextmanager
     def _untimed(self) -> Generator[None]:
         """Stops the clock of the turn for as long as a person takes; they may be asked several things at once."""
@@ -153,6 +161,20 @@ class Floor(Book):
 
     def nobody_waits(self) -> None:
         self._answers.clear()
+
+
+def _budget(fact: BudgetWarned | BudgetStopped) -> Notice:
+    stopped = isinstance(fact, BudgetStopped)
+    title = f"Sylph {'has stopped: the budget' if stopped else 'has used 80 % of the budget'} of "
+    title += f"{owner(fact.scope, fact.name)}{' is used up' if stopped else ''}"
+    text = f"{told(fact.what, fact.used)} of {told(fact.what, fact.cap)}."
+    return Notice(title=title, text=text, urgency="high" if stopped else "normal")
+
+
+def _budget_name(fact: BudgetWarned | BudgetStopped, turn: str) -> str:
+    """What the message is known by: each warning comes once in a session, each stop once in a turn."""
+    name = f"budget_{fact.scope}_{fact.name.replace(' ', '_').replace('.', '_')}_{fact.what}_{fact.cap}"
+    return f"{turn}_{name}" if isinstance(fact, BudgetStopped) else name
 
 
 def _question(asked: Asked) -> Notice:

@@ -7,17 +7,27 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core import facts, signals
+from sylph.core.budget import BudgetStopped
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NoModel, ProviderError, Trouble
 from sylph.core.events import Fact, Signal
 from sylph.core.messages import Usage
 from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.engine.breaker import Breaker
+from sylph.engine.budget.accounts import Payer
+from sylph.engine.budget.purse import NOTHING, Ask, Grant, Lost, NoPurse, Purse
 from sylph.engine.slots import Slots
 
 FIRST, WHOLE = "first", "whole"
+INTERRUPTED = "interrupted"
+# A service that says one of these has not begun to answer, and charges nothing.
+REJECTED = frozenset({"rate_limited", "overloaded", "overflow", "auth", "not_found", "bad_request", "breaker_open"})
+# Whoever stands between us and the service says these: what the service itself did, nobody knows.
+AMBIGUOUS = (408, 502, 504)
+CANCELLED = Trouble("cancelled", "The answer was cut off.")
 
 
 class Patience(Struct, frozen=True, kw_only=True):
@@ -52,6 +62,8 @@ class Call(Struct, frozen=True, kw_only=True):
     round: int = 0
     priority: int = 0
     head: str = ""
+    payer: Payer | None = None
+    """Whose budgets it draws on."""
 
 
 class Voice(Struct, frozen=True, kw_only=True):
@@ -66,12 +78,15 @@ class Answer(Struct, frozen=True, kw_only=True):
     cost: int | None
     ms: int
     first_ms: int
+    grant: Grant = NOTHING
+    """What was put aside for it, until the log has the answer."""
 
 
 class _Stream(Struct):
     """What has come of one attempt so far."""
 
     began: float
+    asked: bool = False
     first_ms: int = 0
     pieces: list[str] = field(default_factory=list[str])
     heard: bool = False
@@ -98,8 +113,10 @@ class Gateway:
         patience: Patience | None = None,
         clock: Clock | None = None,
         tariff: Tariff = cost,
+        purse: Purse | None = None,
     ) -> None:
         self.providers = providers
+        self.purse = purse or NoPurse()
         self._asked: dict[str, Provider] = {}
         self._tariff = tariff
         self._patience = patience or Patience()
@@ -128,13 +145,20 @@ class Gateway:
     async def close(self) -> None:
         for provider in self._asked.values():
             await provider.close()
+        await self.purse.close()
 
-    async def call(self, call: Call, voice: Voice) -> Answer:
+    async def settle(self, grant: Grant, voice: Voice) -> None:
+        """To be called once the log has the answer: what was put aside for it and not needed is free again."""
+        for fact in await self.purse.settle(grant):
+            await voice.emit(fact)
+
+    async def call(self, call: Call, voice: Voice) -> Answer:  # noqa: PLR0915 - one flat table of how an attempt ends
         """The whole reply. Retries only as long as nothing of it has been shown."""
         provider, bare = self.find(call.model)
         breaker = self._breaker(provider)
-        body = provider.body(call.request)
-        await voice.emit(_requested(call, body, provider.info(bare)))
+        info = provider.info(bare)
+        call, body, grant = await self._afford(call, provider, info, voice)
+        await voice.emit(_requested(call, body, info, grant))
         attempt = 0
         while True:
             attempt += 1
@@ -144,25 +168,60 @@ class Gateway:
                     breaker.check()
                     reply = await self._listen(provider, call.request, body, stream, voice)
             except asyncio.CancelledError:
-                if stream.spoke:
-                    # Somebody saw it, so it happened.
-                    stopped = Trouble("cancelled", "The answer was cut off.")
-                    await voice.emit(_failed(call, stopped, attempt, stream, None))
+                if stream.spoke or (stream.asked and grant.hold):
+                    # Somebody saw it, or it may be charged: so it happened.
+                    await voice.emit(self._failed(call, CANCELLED, attempt, stream, grant=grant))
+                await self.purse.settle(grant)
                 raise
             except ProviderError as error:
                 breaker.failed(error)
                 wait = None if stream.spoke else self._patience.wait(error, attempt)
-                await voice.emit(_failed(call, error.trouble, attempt, stream, wait))
+                paid = grant if may_cost(error, heard=stream.heard) else NOTHING
+                await voice.emit(self._failed(call, error.trouble, attempt, stream, wait=wait, grant=paid))
+                await self.settle(grant, voice)
                 if wait is None:
                     raise
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
                 await self._clock.sleep(wait)
-                continue
-            breaker.succeeded()
-            return self._answer(reply, provider.info(bare), stream)
+                grant = await self._reserve(call, body, info, voice, attempt + 1)
+            else:
+                breaker.succeeded()
+                return self._answer(reply, info, stream, grant)
+
+    async def _afford(self, call: Call, provider: Provider, info: ModelInfo, voice: Voice) -> tuple[Call, bytes, Grant]:
+        """The call as the budget allows it, its bytes, and what is put aside for it."""
+        if call.payer:
+            for lost in await self.purse.lost(call.payer, call.role):
+                await voice.emit(_interrupted(lost))
+        body = provider.body(call.request)
+        grant = await self._reserve(call, body, info, voice)
+        if grant.most is not None and grant.most != call.request.max_tokens:
+            call = replace(call, request=replace(call.request, max_tokens=grant.most))
+            body = provider.body(call.request)
+        return call, body, grant
+
+    async def _reserve(self, call: Call, body: bytes, info: ModelInfo, voice: Voice, attempt: int = 1) -> Grant:
+        if call.payer is None:
+            return NOTHING
+        ask = Ask(
+            who=call.payer,
+            model=call.model,
+            role=call.role,
+            body=len(body),
+            messages=call.request.messages,
+            info=info,
+            most=call.request.max_tokens,
+            attempt=attempt,
+        )
+        granted = await self.purse.reserve(ask)
+        if isinstance(granted, BudgetStopped):
+            await voice.emit(granted)
+            raise self.purse.spent(granted, call.payer.session)
+        return granted
 
     async def _listen(self, provider: Provider, request: Request, body: bytes, stream: _Stream, voice: Voice) -> Reply:
         loop = asyncio.get_running_loop()
+        stream.asked = True
         chunks = provider.stream(request, body)
         try:
             async with asyncio.timeout(self._patience.first_seconds) as watchdog:
@@ -203,13 +262,29 @@ class Gateway:
             ],
         )
 
-    def _answer(self, reply: Reply, info: ModelInfo, stream: _Stream) -> Answer:
+    def _answer(self, reply: Reply, info: ModelInfo, stream: _Stream, grant: Grant) -> Answer:
         ms = self._clock.elapsed(stream.began, WHOLE)
         return Answer(
             reply=reply,
             cost=self._tariff(reply.usage, info),
             ms=ms,
             first_ms=stream.first_ms if stream.spoke else ms,
+            grant=grant,
+        )
+
+    def _failed(
+        self, call: Call, trouble: Trouble, attempt: int, stream: _Stream, *, grant: Grant, wait: float | None = None
+    ) -> facts.ModelFailed:
+        usage, most = self.purse.counted(grant) or (None, None)
+        return facts.ModelFailed(
+            model=call.model,
+            trouble=trouble,
+            attempt=attempt,
+            retry_ms=None if wait is None else round(wait * 1000),
+            partial="".join(stream.pieces),
+            role=call.role,
+            usage=usage,
+            cost=most,
         )
 
     def _breaker(self, provider: Provider) -> Breaker:
@@ -224,7 +299,7 @@ def head(system: str, tools: Sequence[ToolSpec]) -> str:
     return "-".join(hashlib.blake2b(part, digest_size=6).hexdigest() for part in parts)
 
 
-def _requested(call: Call, body: bytes, info: ModelInfo) -> facts.ModelRequested:
+def _requested(call: Call, body: bytes, info: ModelInfo, grant: Grant) -> facts.ModelRequested:
     return facts.ModelRequested(
         model=call.model,
         round=call.round,
@@ -235,6 +310,8 @@ def _requested(call: Call, body: bytes, info: ModelInfo) -> facts.ModelRequested
         head=call.head,
         tail=hashlib.blake2b(msgspec.json.encode(call.request.messages), digest_size=12).hexdigest(),
         window=info.window or 0,
+        reserved=grant.reserved,
+        answer=grant.most,
     )
 
 
@@ -242,12 +319,17 @@ def prompt_digest(body: bytes) -> str:
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
-def _failed(call: Call, trouble: Trouble, attempt: int, stream: _Stream, wait: float | None) -> facts.ModelFailed:
+def may_cost(error: ProviderError, *, heard: bool) -> bool:
+    """Whether a service may charge for an attempt that failed: unless it did not get it, or did not take it."""
+    return heard or (error.sent and error.failure not in REJECTED and error.status in (0, *AMBIGUOUS))
+
+
+def _interrupted(lost: Lost) -> facts.ModelFailed:
     return facts.ModelFailed(
-        model=call.model,
-        trouble=trouble,
-        attempt=attempt,
-        retry_ms=None if wait is None else round(wait * 1000),
-        partial="".join(stream.pieces),
-        role=call.role,
+        model=lost.model,
+        trouble=Trouble(INTERRUPTED, "Sylph was stopped while the model answered; it may have been charged."),
+        attempt=lost.attempt,
+        role=lost.role,
+        usage=lost.usage,
+        cost=lost.cost,
     )

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sylph.core import commands, facts
+from sylph.core.budget import SessionBudget
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.deliveries import DeliveryAttempted, DeliveryConfirmed, DeliveryFailed
 from sylph.core.errors import Trouble
@@ -137,6 +138,8 @@ class _Reader:
                 return Happening(seq=seq, command=commands.SetSandbox(on=on))
             case facts.SessionModel(model=model):
                 return Happening(seq=seq, command=commands.SetModel(model=model))
+            case SessionBudget(money=money):
+                return Happening(seq=seq, command=commands.SetBudget(money=money))
             case facts.SessionDeleted():
                 return Happening(seq=seq, command=commands.Delete(), rest=True)
             case facts.SessionRestored():
@@ -156,7 +159,7 @@ class _Reader:
                     return mode not in ASKING
                 case facts.ToolDecided(by="mode", reason=reason):
                     return mode != was and reason.startswith(f"mode `{was}`")
-                case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel():
+                case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel() | SessionBudget():
                     continue
                 case facts.SessionRenamed() | facts.InputReceived():
                     continue

@@ -25,6 +25,7 @@ from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Record, erased
 from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedTool
 from sylph.engine.served_courier import ServedCourier
+from sylph.engine.served_purse import ServedPurse
 from sylph.engine.tape import Tape, TapeLog
 from sylph.engine.turn import Limits
 from sylph.engine.undo.served import served as files_served
@@ -120,6 +121,7 @@ class _Player:
             ServedPatience(tape=tape, failures=len(tape.events) + 1),
             self._clock,
             partial(served.tariff, tape),
+            ServedPurse(tape),
         )
         tools = tuple(ServedTool(tool, tape).value for tool in plugin.tools)
         recorded = Plugin(

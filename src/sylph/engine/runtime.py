@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sylph.core import commands, facts
+from sylph.core.budget import SessionBudget
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.deliveries import Courier, DeliveryFailed, Nobody
@@ -57,6 +58,9 @@ class NewSession(Struct, frozen=True, kw_only=True):
     mode: Mode = "ask"
     title: str = ""
     sandbox: bool = True
+    label: str = ""
+    budget: int | None = None
+    """A cap of its own, in micro-dollars."""
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -173,9 +177,11 @@ class Runtime:
             sandbox=new.sandbox,
             prompt=prompt.CONTRACT,
             sylph=self._parts.version,
+            label=new.label,
         )
-        draft = Draft(created, self._clock.now(), "", "user", 0)
-        await asyncio.shield(self._log.append(id, [draft], expected=0).done)
+        first = [created, *([SessionBudget(money=new.budget)] if new.budget is not None else [])]
+        drafts = [Draft(fact, self._clock.now(), "", "user", 0) for fact in first]
+        await asyncio.shield(self._log.append(id, drafts, expected=0).done)
         return id
 
     async def send(self, session: str, command: commands.Command) -> str:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 
 from sylph.core import commands, facts, signals
+from sylph.core.budget import SessionBudget
 from sylph.core.deliveries import Courier, Nobody
 from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, ToolError, Trouble, UserError
 from sylph.core.events import Fact
@@ -88,6 +89,8 @@ class Session:
                 await self._switch(on=on, actor=command.actor)
             case commands.SetModel(model=model):
                 await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
+            case commands.SetBudget(money=money):
+                await self._allow(money, command.actor)
             case commands.Delete():
                 await self._delete()
             case commands.Restore():
@@ -102,6 +105,13 @@ class Session:
         if not on and self.floor.summary.mode == "sandbox":
             raise UserError("Mode `sandbox` cannot do without the sandbox.", next=["choose another mode first"])
         await self._note(facts.SessionSandbox(on=on))
+
+    async def _allow(self, money: int | None, actor: str) -> None:
+        if actor != "user":
+            raise UserError("Only a person can set a budget.", kind="not_permitted")
+        if money is not None and money <= 0:
+            raise UserError("A budget must be more than nothing.", next=["--budget 0.50", "--budget none"])
+        await self._note(SessionBudget(money=money))
 
     async def _receive(self, command: commands.Send) -> str:
         if not command.text.strip():

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sylph.core import deliveries, facts
+from sylph.core import budget, deliveries, facts
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
@@ -71,6 +71,11 @@ class Summary(msgspec.Struct):
     origins: dict[str, int] = {}
     usage: Usage = msgspec.field(default_factory=Usage)
     cost: int | None = None
+    guessed: int = 0
+    """How much of the cost is the most that calls without an answer can have been."""
+    budget: int | None = None
+    label: str = ""
+    warned: list[str] = []
     context_tokens: int = 0
     window: int = 0
     parent: str = ""
@@ -94,7 +99,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
             state.asked, state.open_calls, state.undoing, state.outbox = {}, {}, "", {}
-            state.usage, state.cost = Usage(), None
+            state.usage, state.cost, state.guessed, state.warned = Usage(), None, 0, []
         case facts.SessionRenamed(title=title):
             state.title = title
         case facts.SessionDeleted():
@@ -107,6 +112,10 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.sandbox = on
         case facts.SessionModel(model=model):
             state.model = model
+        case budget.SessionBudget(money=money):
+            state.budget = money
+        case budget.BudgetWarned() as body:
+            state.warned.append(body.key)
         case facts.InputReceived() as body:
             _receive(state, body)
         case facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
@@ -135,6 +144,9 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.rounds = round_
         case facts.ModelResponded() as body:
             _spend(state, body)
+        case facts.ModelFailed(usage=Usage() as usage, cost=cost):
+            state.usage, state.guessed = state.usage + usage, state.guessed + (cost or 0)
+            state.cost = state.cost if cost is None else (state.cost or 0) + cost
         case facts.ToolCalled(call=call, name=name, arguments=arguments):
             state.calls += 1
             state.open_calls[call] = OpenCall(name, arguments)
@@ -175,7 +187,7 @@ def approval_key(call: str) -> str:
 def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
     state.id = state.root = event.session
     state.created, state.workspace, state.model = event.ts, body.workspace, body.model
-    state.mode, state.title, state.sandbox = body.mode, body.title, body.sandbox
+    state.mode, state.title, state.sandbox, state.label = body.mode, body.title, body.sandbox, body.label
 
 
 def _receive(state: Summary, body: facts.InputReceived) -> None:

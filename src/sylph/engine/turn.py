@@ -12,6 +12,7 @@ from sylph.core.messages import Message, ToolCall
 from sylph.core.plugin import Note, Plugin, Situation
 from sylph.core.provider import Reply, Request
 from sylph.engine import compact
+from sylph.engine.budget.accounts import payer
 from sylph.engine.compact import CompactionError, Squeeze
 from sylph.engine.executor import Executor
 from sylph.engine.floor import Floor
@@ -118,6 +119,7 @@ async def think(floor: Floor, hands: Hands) -> Reply:
                 continue
             raise
         await _record(floor, answer)
+        await hands.gateway.settle(answer.grant, _voice(floor, hands))
         if answer.reply.finish == "filtered":
             raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
         return answer.reply
@@ -153,9 +155,18 @@ def _window(floor: Floor, hands: Hands) -> int:
 
 async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
     request = Request(model=_bare(floor), system=ask, messages=(Message("user", text),))
-    call = Call(model=floor.summary.model, request=request, role="background", round=floor.summary.rounds, priority=1)
-    answer = await hands.gateway.call(call, Voice(emit=floor.emit, show=lambda _: None))
+    call = Call(
+        model=floor.summary.model,
+        request=request,
+        role="background",
+        round=floor.summary.rounds,
+        priority=1,
+        payer=payer(floor.summary),
+    )
+    voice = Voice(emit=floor.tell, show=lambda _: None)
+    answer = await hands.gateway.call(call, voice)
     await floor.emit(_responded(floor, answer, role="background"))
+    await hands.gateway.settle(answer.grant, voice)
     return answer.reply.text
 
 
@@ -166,7 +177,7 @@ def _voice(floor: Floor, hands: Hands) -> Voice:
             hands.executor.warm(signal.name, floor.summary.workspace)
         floor.show(signal)
 
-    return Voice(emit=floor.emit, show=show)
+    return Voice(emit=floor.tell, show=show)
 
 
 def _question(floor: Floor, hands: Hands) -> Call:
@@ -177,7 +188,13 @@ def _question(floor: Floor, hands: Hands) -> Call:
         tools=hands.executor.specs,
         image=floor.image,
     )
-    return Call(model=floor.summary.model, request=request, round=floor.summary.rounds + 1, head=hands.head)
+    return Call(
+        model=floor.summary.model,
+        request=request,
+        round=floor.summary.rounds + 1,
+        head=hands.head,
+        payer=payer(floor.summary),
+    )
 
 
 async def _record(floor: Floor, answer: Answer) -> None:

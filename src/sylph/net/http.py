@@ -138,9 +138,9 @@ class Client:
         except TimeoutError:
             where = (proxy or address).origin
             message = f"{where} did not accept a connection within {timeouts.connect:g} s."
-            raise ProviderError("timeout", message) from None
+            raise _unsent(ProviderError("timeout", message)) from None
         except OSError as error:
-            raise _unreachable(proxy or address, error) from error
+            raise _unsent(_unreachable(proxy or address, error)) from error
 
     async def _open(self, address: Address, proxy: Address | None) -> Connection:
         hop = proxy or address
@@ -231,6 +231,11 @@ def _refuse_redirect(address: Address, response: Response) -> None:
             status=response.status,
             next=("Set the base URL to the address that answers itself.",),
         )
+
+
+def _unsent(error: ProviderError) -> ProviderError:
+    error.sent = False
+    return error
 
 
 def _unreachable(address: Address, error: OSError) -> ProviderError:

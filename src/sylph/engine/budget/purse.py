@@ -1,0 +1,316 @@
+"""The purse: what a model call may take is put aside before the call, and settled by the log after it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sylph.core.budget import Amount, Budget, BudgetStopped, BudgetWarned, spent
+from sylph.core.clock import Clock, SystemClock
+from sylph.core.errors import BudgetSpent
+from sylph.core.events import Fact
+from sylph.core.messages import Message, Usage
+from sylph.core.provider import ModelInfo
+from sylph.engine import schema
+from sylph.engine.budget import worst
+from sylph.engine.budget.accounts import Account, Payer, accounts
+from sylph.engine.budget.room import exceeded, measures, price_of, room, sized
+from sylph.engine.budget.store import Hold, Stand, Store, broken, me
+from sylph.engine.budget.worst import LEAST, Counted, Price, Prompt
+
+WARN_AT = 0.8
+# How often a process looks at what others have done without telling the purse: those that have no budget, or died.
+LOOK_SECONDS = 30.0
+# How long a call waits for others to give back what they have put aside and did not need.
+WAIT_SECONDS, FIRST_PAUSE, LONGEST_PAUSE = 120.0, 0.01, 0.5
+
+T = TypeVar("T")
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """A call that is about to be made."""
+
+    who: Payer
+    model: str
+    role: str
+    body: int
+    messages: Sequence[Message]
+    info: ModelInfo
+    most: int | None = None
+    attempt: int = 1
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """What was put aside for an attempt, and how long its answer may be for that; nothing, where nothing is counted."""
+
+    hold: Hold | None = None
+    most: int | None = None
+    reserved: int | None = None
+    prompt: Prompt = Prompt(0)
+
+
+NOTHING = Grant()
+
+
+class Lost(NamedTuple):
+    """An attempt that a dead process left behind: nobody knows whether it was answered."""
+
+    model: str
+    role: str
+    attempt: int
+    usage: Usage
+    cost: int | None
+
+
+class Purse(Protocol):
+    async def reserve(self, ask: Ask) -> Grant | BudgetStopped:
+        """Puts the worst case aside. A BudgetStopped is to be written, and then the call is not made."""
+        ...
+
+    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:
+        """What an earlier process asked for in this session, and nobody heard the end of. To be written down."""
+        ...
+
+    def counted(self, grant: Grant) -> tuple[Usage, int | None] | None:
+        """What an attempt whose end is not known is counted at; None where nothing is counted."""
+        ...
+
+    async def settle(self, grant: Grant) -> Sequence[Fact]:
+        """After the log knows how it ended. What is returned is to be told."""
+        ...
+
+    def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent: ...
+    async def close(self) -> None: ...
+
+
+class NoPurse:
+    """No budget: nothing is counted, and no file is touched."""
+
+    async def reserve(self, ask: Ask) -> Grant | BudgetStopped:  # noqa: ARG002 - whatever it is
+        return NOTHING
+
+    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:  # noqa: ARG002 - the same
+        return ()
+
+    def counted(self, grant: Grant) -> tuple[Usage, int | None] | None:  # noqa: ARG002 - the same
+        return None
+
+    async def settle(self, grant: Grant) -> Sequence[Fact]:  # noqa: ARG002 - the same
+        return ()
+
+    def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent:
+        return spent(stopped, session)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class FilePurse:
+    """A purse that all processes on one store share. One thread of its own does the writing."""
+
+    def __init__(self, folder: Path, log: Path, budget: Budget, clock: Clock | None = None) -> None:
+        self._folder, self._log, self._budget = folder, log, budget
+        self._clock = clock or SystemClock()
+        self._thread: ThreadPoolExecutor | None = None
+        self._store: Store | None = None
+        self._looked = float("-inf")
+        self._open: dict[int, Hold] = {}
+        self._counts: dict[tuple[str, str], Counted] = {}
+        self._told: dict[str, set[str]] = {}
+        self._known = set[str]()
+
+    async def close(self) -> None:
+        if self._thread:
+            self._thread.shutdown(wait=True)
+        if self._store:
+            self._store.close()
+        self._thread = self._store = None
+
+    async def reserve(self, ask: Ask) -> Grant | BudgetStopped:
+        now = self._clock.now()
+        found = accounts(self._budget, ask.who, now)
+        if not found:
+            return NOTHING
+        price = price_of(ask.model, ask.info, found)
+        prompt = worst.measure(ask.body, ask.messages)
+        input = worst.tokens(prompt, self._counts.get((ask.who.session, ask.model), Counted()))
+        longest = worst.longest(ask.info, self._budget.answer, ask.most)
+        pid, started, boot = me()
+        hold = Hold(
+            who=ask.who, role=ask.role, model=ask.model, ts=now, attempt=ask.attempt, input=input, output=longest,
+            money=price.cost(input, longest) if price else None, pid=pid, started=started, boot=boot,
+        )  # fmt: skip
+        made = await self._patiently(found, hold, price)
+        if isinstance(made, BudgetStopped):
+            return made
+        bound = any(each.caps.tokens is not None for each in found) or bool(price and price.output)
+        return Grant(hold=made, most=made.output if bound else ask.most, reserved=made.money, prompt=prompt)
+
+    async def _patiently(self, found: list[Account], hold: Hold, price: Price | None) -> Hold | BudgetStopped:
+        """Waits while what is missing is only put aside by others: most of them need less than their worst case."""
+        began, pause = self._clock.ticks(), FIRST_PAUSE
+        while True:
+            made, wait = await self._do(lambda store: self._try(store, found, hold, price), durable=True)
+            if not wait or self._clock.ticks() - began > WAIT_SECONDS:
+                return made
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _try(
+        self, store: Store, found: list[Account], hold: Hold, price: Price | None
+    ) -> tuple[Hold | BudgetStopped, bool]:
+        """The hold, or why there is none; and whether it is worth waiting for others."""
+        self._look(store, hold.who.session)
+        for again in (False, True):
+            holds = store.holds()
+            stands = store.stands(found, holds, self._dead(holds))
+            now, later = room(found, stands, hold, price), room(found, stands, hold, price, running=False)
+            enough = min(hold.output, max(later.output, min(LEAST, hold.output)))
+            if now.output >= enough:
+                made = sized(hold, enough, price)
+                made = replace(made, id=store.put(made))
+                self._open[made.id] = made
+                return made, False
+            if again or not self._tidy(store, holds):
+                return (later if later.output < enough else now).stop, later.output >= enough
+        raise AssertionError("unreachable: the second try returns")
+
+    def _look(self, store: Store, session: str) -> None:
+        """What the log tells counts: of this session always, of all now and then."""
+        now = self._clock.ticks()
+        everybody = now - self._looked > LOOK_SECONDS
+        store.catch_up("" if everybody else session)
+        if everybody:
+            self._tidy(store, store.holds())
+            self._looked = now
+
+    def _dead(self, holds: Sequence[Hold]) -> frozenset[int]:
+        return frozenset(each.id for each in holds if self._gone(each))
+
+    def _gone(self, hold: Hold) -> bool:
+        """Whether nobody is at it any more."""
+        return hold.id not in self._open if (hold.pid, hold.started, hold.boot) == me() else not hold.alive
+
+    def _tidy(self, store: Store, holds: Sequence[Hold]) -> bool:
+        """Gives back what was put aside for calls that were never made, or whose end is in the log."""
+        done = [each for each in holds if self._gone(each) and store.fate(each) != "unknown"]
+        for session in {each.who.session for each in done}:
+            store.catch_up(session)
+        store.drop(*(each.id for each in done))
+        return bool(done)
+
+    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:
+        if not accounts(self._budget, who, self._clock.now()):
+            return ()
+        # A session makes one call of a kind after the other: an older one of this process was cut off.
+        for id in [id for id, hold in self._open.items() if (hold.who.session, hold.role) == (who.session, role)]:
+            del self._open[id]
+            self._known.discard(who.session)
+        if who.session in self._known:
+            return ()
+        self._known.add(who.session)
+        left = await self._do(lambda store: self._left(store, who.session), durable=False)
+        return [
+            Lost(hold.model, hold.role, hold.attempt, Usage(input=hold.input, output=hold.output), hold.money)
+            for hold in left
+        ]
+
+    def _left(self, store: Store, session: str) -> list[Hold]:
+        self._tidy(store, store.holds(session))
+        return [hold for hold in store.holds(session) if self._gone(hold)]
+
+    def counted(self, grant: Grant) -> tuple[Usage, int | None] | None:
+        hold = grant.hold
+        return (Usage(input=hold.input, output=hold.output), hold.money) if hold else None
+
+    async def settle(self, grant: Grant) -> Sequence[Fact]:
+        if grant.hold is None:
+            return ()
+        return await self._do(lambda store: self._settle(store, grant, grant.hold), durable=False)
+
+    def _settle(self, store: Store, grant: Grant, hold: Hold | None) -> list[Fact]:
+        assert hold
+        before = store.used("session", hold.who.session)
+        store.catch_up(hold.who.session)
+        after = store.used("session", hold.who.session)
+        store.drop(hold.id)
+        self._open.pop(hold.id, None)
+        took = Amount(after.money - before.money, after.tokens - before.tokens)
+        told: list[Fact] = [*exceeded(hold, took), *self._warnings(store, hold)]
+        self._learn(store, grant, hold)
+        return told
+
+    def _learn(self, store: Store, grant: Grant, hold: Hold) -> None:
+        """How many tokens the service counted in this prompt: the next one begins with it."""
+        rows = store.query(
+            "select cast(data as blob) from event where session = ? and seq > ? and type = 'model.responded'"
+            " order by seq desc limit 1",
+            (hold.who.session, hold.who.seq),
+        )
+        input = msgspec.json.decode(rows[0][0], type=_Usage).usage.input if rows else 0
+        if input:
+            self._counts[hold.who.session, hold.model] = Counted(grant.prompt.text, input, len(grant.prompt.pictures))
+
+    def _warnings(self, store: Store, hold: Hold) -> list[Fact]:
+        found = accounts(self._budget, hold.who, hold.ts)
+        told = self._told.setdefault(hold.who.session, set())
+        told |= hold.who.warned
+        warned: list[Fact] = []
+        for account, stand in zip(found, store.stands(found, (), frozenset()), strict=True):
+            for what, used, cap in measures(account, stand.used):
+                fact = BudgetWarned(scope=account.scope, name=account.name, what=what, used=used, cap=cap)
+                if used >= cap * WARN_AT and fact.key not in told:
+                    told.add(fact.key)
+                    warned.append(fact)
+        return warned
+
+    def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent:
+        return spent(stopped, session)
+
+    async def stands(self, who: Payer) -> list[tuple[Account, Stand]]:
+        """How every budget stands that a call of `who` would draw on."""
+        found = accounts(self._budget, who, self._clock.now())
+
+        def look(store: Store) -> list[tuple[Account, Stand]]:
+            store.catch_up()
+            self._tidy(store, store.holds())
+            holds = store.holds()
+            return list(zip(found, store.stands(found, holds, self._dead(holds)), strict=True))
+
+        return await self._do(look, durable=False) if found else []
+
+    async def _do(self, work: Callable[[Store], T], *, durable: bool) -> T:
+        """One transaction, in the purse's own thread: whoever waits for it holds nobody up."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "sylph-purse")
+        loop = asyncio.get_running_loop()
+        # Cancelling whoever waits takes nothing back: what was put aside is found by the next call of the session.
+        return await asyncio.shield(loop.run_in_executor(self._thread, self._transact, work, durable))
+
+    def _transact(self, work: Callable[[Store], T], durable: bool) -> T:  # noqa: FBT001 - an executor passes no names
+        path = self._folder
+        try:
+            if self._store is None:
+                self._store = Store(self._folder, self._log)
+            store, path = self._store, self._store.path
+            try:
+                store.begin(durable=durable)
+                done = work(store)
+                store.commit()
+            except BaseException:
+                store.rollback()
+                raise
+        except sqlite3.Error as error:
+            said = schema.explain(error, path)
+            raise (broken(path, error) if said.trouble.kind in ("store_failed", "store_damaged") else said) from error
+        return done
+
+
+class _Usage(Struct):
+    usage: Usage = Usage()

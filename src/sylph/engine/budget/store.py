@@ -1,0 +1,268 @@
+"""The purse on the disk: sums made from the log, and what is put aside for calls under way, in all processes."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sylph.core import facts
+from sylph.core.budget import Amount
+from sylph.core.errors import StoreError
+from sylph.engine import processes, schema
+from sylph.engine.budget import spending
+from sylph.engine.budget.accounts import Account, Payer, names
+from sylph.engine.budget.spending import Spend
+
+FILE = "budget.db"
+VERSION = 1
+BUSY_SECONDS = 30.0
+
+SCHEMA = """
+create table if not exists session (
+    id text primary key, root text not null, label text not null, mark integer not null
+) without rowid;
+create table if not exists total (
+    scope text not null, name text not null, money integer not null, tokens integer not null,
+    rounds integer not null, ms integer not null, primary key (scope, name)
+) without rowid;
+create table if not exists hold (
+    id integer primary key autoincrement, session text not null, turn text not null, root text not null,
+    label text not null, seq integer not null, role text not null, model text not null, ts integer not null,
+    attempt integer not null, money integer, input integer not null, output integer not null,
+    pid integer not null, started text not null, boot text not null
+);
+"""
+ADD = """
+insert into total values (?,?,?,?,?,?) on conflict (scope, name) do update set money = money + excluded.money,
+tokens = tokens + excluded.tokens, rounds = rounds + excluded.rounds, ms = ms + excluded.ms
+"""
+
+
+class _Role(Struct):
+    role: str = "main"
+
+
+class Hold(Struct, frozen=True, kw_only=True):
+    """What is put aside for one attempt of one call."""
+
+    id: int = 0
+    who: Payer
+    role: str
+    model: str
+    ts: int
+    attempt: int
+    money: int | None
+    """None where the model's prices are not known, and no budget counts money."""
+    input: int
+    output: int
+    pid: int = 0
+    started: str = ""
+    boot: str = ""
+
+    @property
+    def amount(self) -> Amount:
+        return Amount(self.money or 0, self.input + self.output, 1)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that made it still runs."""
+        if self.boot != me()[2]:
+            return False
+        if self.started:
+            return processes.start_time(self.pid) == self.started
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+
+class Stand(NamedTuple):
+    """How an account stands: what was used, and what is put aside for calls that run or that nobody knows about."""
+
+    used: Amount = Amount()
+    running: Amount = Amount()
+    lost: Amount = Amount()
+
+
+class Store:
+    """One connection. Whoever calls `begin` has all of it for himself until `commit`, among all processes."""
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        self.path, self._log = folder / FILE, log
+        self._db = _connect(self.path)
+        self._reader: sqlite3.Connection | None = None
+        self._durable: bool | None = None
+
+    def close(self) -> None:
+        self._db.close()
+        if self._reader:
+            self._reader.close()
+
+    def begin(self, *, durable: bool) -> None:
+        """`durable` means: when it is committed, it is on the disk."""
+        if durable is not self._durable:
+            self._db.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._durable = durable
+        self._db.execute("begin immediate")
+
+    def commit(self) -> None:
+        self._db.execute("commit")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("rollback")
+
+    def query(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """A look at the log."""
+        if self._reader is None:
+            self._reader = schema.connect_readonly(self._log)
+        return self._reader.execute(sql, values).fetchall()
+
+    def catch_up(self, session: str = "") -> None:
+        """Counts what the log has grown by since it was last looked at: of one session, or of all."""
+        where, values = (" where id = ?", (session,)) if session else ("", ())
+        known = {row[0]: row[1:] for row in self._db.execute(f"select * from session{where}", values)}
+        for id, head in self.query(f"select id, cast(seq as integer) from session{where}", values):
+            root, label, mark = known.get(id, ("", "", 0))
+            if head > mark:
+                self._fold(id, root, label, mark, head)
+
+    def _fold(self, session: str, root: str, label: str, mark: int, head: int) -> None:
+        part = spending.read(self.query, session, mark, root=root, label=label)
+        self._count(part.root, part.label, (spend for spend in part.spends if spend.seq <= head))
+        row = (session, part.root, part.label, head)
+        self._db.execute("insert or replace into session values (?,?,?,?)", row)
+
+    def _count(self, root: str, label: str, spends: Iterable[Spend]) -> None:
+        sums: dict[tuple[str, str], Amount] = {}
+        for spend in spends:
+            who = Payer(session=spend.session, turn=spend.turn, root=root, label=label)
+            for key in names(who, spend.ts):
+                sums[key] = sums.get(key, Amount()) + spend.amount
+        rows = [(*key, sum.money, sum.tokens, sum.rounds, sum.ms) for key, sum in sums.items()]
+        self._db.executemany(ADD, rows)
+
+    def stands(self, accounts: Sequence[Account], holds: Sequence[Hold], dead: frozenset[int]) -> list[Stand]:
+        """How each account stands; `dead` are those of the holds that nobody will settle by himself."""
+        held: dict[tuple[str, str], tuple[Amount, Amount]] = {}
+        for hold in holds:
+            for key in names(hold.who, hold.ts):
+                running, lost = held.get(key, (Amount(), Amount()))
+                more = hold.amount
+                held[key] = (running, lost + more) if hold.id in dead else (running + more, lost)
+        return [
+            Stand(self.used(each.scope, each.name), *held.get((each.scope, each.name), (Amount(), Amount())))
+            for each in accounts
+        ]
+
+    def used(self, scope: str, name: str) -> Amount:
+        row = self._db.execute(
+            "select money, tokens, rounds, ms from total where scope = ? and name = ?", (scope, name)
+        ).fetchone()
+        return Amount(*row) if row else Amount()
+
+    def holds(self, session: str = "") -> list[Hold]:
+        where, values = (" where session = ?", (session,)) if session else ("", ())
+        return [_hold(row) for row in self._db.execute(f"select * from hold{where} order by id", values)]
+
+    def put(self, hold: Hold) -> int:
+        who = hold.who
+        values = (
+            *(who.session, who.turn, who.root, who.label, who.seq, hold.role, hold.model, hold.ts, hold.attempt),
+            *(hold.money, hold.input, hold.output, hold.pid, hold.started, hold.boot),
+        )
+        marks = ",".join("?" * len(values))
+        return self._db.execute(f"insert into hold values (null,{marks})", values).lastrowid or 0
+
+    def drop(self, *ids: int) -> None:
+        self._db.executemany("delete from hold where id = ?", [(id,) for id in ids])
+
+    def fate(self, hold: Hold) -> str:
+        """What the log knows of a call whose process has gone: `unsent`, `told` (how it ended), or `unknown`."""
+        rows = self.query(
+            "select cast(type as text), cast(data as blob) from event where session = ? and seq > ?"
+            " and type in ('model.requested', 'model.responded', 'model.failed') order by seq",
+            (hold.who.session, hold.who.seq),
+        )
+        sent, ends = False, 0
+        for type, data in rows:
+            if msgspec.json.decode(data, type=_Role).role != hold.role:
+                continue
+            if type != facts.ModelRequested.wire:
+                ends += sent
+            elif sent:
+                break
+            else:
+                sent = True
+        if not sent:
+            return "unsent"
+        return "told" if ends >= hold.attempt else "unknown"
+
+    def reset(self) -> None:
+        """Forgets all sums: they are made anew from the log. What is put aside stays."""
+        self._db.execute("delete from total")
+        self._db.execute("delete from session")
+
+
+def _hold(row: Sequence[Any]) -> Hold:
+    id, session, turn, root, label, seq, role, model, ts, attempt, money, input, output, pid, started, boot = row
+    who = Payer(session=session, turn=turn, root=root, label=label, seq=seq)
+    return Hold(
+        id=id, who=who, role=role, model=model, ts=ts, attempt=attempt, money=money, input=input, output=output,
+        pid=pid, started=started, boot=boot,
+    )  # fmt: skip
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600, exist_ok=True)
+        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        (version,) = db.execute("pragma user_version").fetchone()
+        if version > VERSION:
+            db.close()
+            raise _newer(path)
+        db.execute("pragma journal_mode = wal")
+        if version < VERSION:
+            db.executescript(SCHEMA)
+            db.execute(f"pragma user_version = {VERSION}")
+    except (OSError, sqlite3.Error) as error:
+        raise broken(path, error) from error
+    return db
+
+
+def _newer(path: Path) -> StoreError:
+    return StoreError(
+        f"{path} was written by a newer Sylph.",
+        kind="budget_newer",
+        details={"path": path},
+        next=["Update Sylph, or point SYLPH_DATA at another folder."],
+    )
+
+
+def broken(path: Path, error: Exception) -> StoreError:
+    """Without its purse Sylph cannot know what may be spent, and so spends nothing."""
+    return StoreError(
+        f"The record of what was spent, {path}, cannot be used: {error}.",
+        kind="budget_store",
+        details={"path": path, "cause": error},
+        next=["sylph doctor  makes it anew from the log, if it is damaged", f"Check that {path.parent} is writable."],
+    )
+
+
+def me() -> tuple[int, str, str]:
+    """This process, named for good."""
+    return _named(os.getpid())
+
+
+@cache
+def _named(pid: int) -> tuple[int, str, str]:
+    return pid, processes.start_time(pid), processes.boot_id()

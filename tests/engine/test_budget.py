@@ -1,0 +1,298 @@
+"""Budgets hold: the worst case is put aside before a call, what it came to is counted after, no cap is passed."""
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.engine.stage import TOOLS, bodies, ended, story
+
+from sylph.core import commands, facts
+from sylph.core.budget import Allowance, Budget, BudgetExceeded, BudgetStopped, BudgetWarned, Caps
+from sylph.core.errors import ProviderError
+from sylph.core.events import Event
+from sylph.core.messages import Usage
+from sylph.core.provider import Chunk, Reply, Request, Text
+from sylph.engine.runtime import NewSession, Runtime
+from sylph.testing import FakeClock, ScriptedProvider, begin, call, play, runtime, say
+
+DOLLAR = 1_000_000
+# A dollar for a million tokens of input, two for a million of output.
+PRICES = (DOLLAR, 2 * DOLLAR)
+
+
+def model(*lines: Reply | ProviderError) -> ScriptedProvider:
+    return ScriptedProvider(lines, prices=PRICES)
+
+
+def answer(text: str, input: int = 1000, output: int = 500) -> Reply:
+    return say(text, usage=Usage(input=input, output=output))
+
+
+def budget(**caps: Caps) -> Budget:
+    return replace(Budget(answer=2000), **caps)
+
+
+def holds(home: Path) -> int:
+    with sqlite3.connect(home / "data" / "budget.db") as db:
+        return db.execute("select count(*) from hold").fetchone()[0]
+
+
+def total(home: Path, scope: str, name: str) -> tuple[int, ...]:
+    with sqlite3.connect(home / "data" / "budget.db") as db:
+        row = db.execute("select money, tokens, rounds from total where scope = ? and name = ?", (scope, name))
+        return row.fetchone()
+
+
+async def test_without_a_budget_no_file_is_made_and_no_answer_is_shortened(home: Path) -> None:
+    provider = model(answer("Yes."))
+    async with runtime(home, provider, budget=Budget()) as engine:
+        await play(engine, await begin(engine, home), "hello")
+    assert not (home / "data" / "budget.db").exists()
+    assert provider.requests[0].max_tokens is None
+
+
+async def test_what_a_call_may_take_is_in_the_log_before_it_and_settled_after_it(home: Path) -> None:
+    provider = model(answer("Yes."))
+    async with runtime(home, provider, budget=budget(session=Caps(money=DOLLAR))) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "hello")
+    (asked,) = bodies(events, facts.ModelRequested)
+    assert provider.requests[0].max_tokens == asked.answer == 2000
+    assert asked.reserved == -(-(-(-asked.bytes // 2) * DOLLAR + 2000 * 2 * DOLLAR) // DOLLAR)
+    assert total(home, "session", session) == (1000 + 500 * 2, 1500, 1)
+    assert holds(home) == 0
+
+
+async def test_at_four_fifths_it_warns_once_and_at_the_end_it_stops_with_what_to_do(home: Path) -> None:
+    lines = [answer(f"{number}") for number in range(20)]
+    # Each answer costs 2,000 micro-dollars; what a call may take at the most is a little more.
+    async with runtime(home, model(*lines), budget=budget(session=Caps(money=20_000))) as engine:
+        session = await begin(engine, home)
+        ends = [ended(await play(engine, session, f"say {number}")) for number in range(12)]
+    log = await story_of(home, session)
+    (warned,) = bodies(log, BudgetWarned)
+    assert (warned.scope, warned.what, warned.cap) == ("session", "money", 20_000)
+    assert 16_000 <= warned.used < 20_000
+    assert {end.outcome for end in ends} == {"finished", "budget"}
+    trouble = ends[-1].trouble
+    assert trouble
+    assert trouble.kind == "budget_spent"
+    assert f'sylph -s {session} --budget 0.04 "go on"' in trouble.next
+    assert total(home, "session", session)[0] <= 20_000
+    assert len(bodies(log, BudgetStopped)) == sum(end.outcome == "budget" for end in ends)
+
+
+async def story_of(home: Path, session: str) -> list[Event]:
+    async with runtime(home, []) as engine:
+        return engine.log.read(session)
+
+
+async def test_the_session_goes_on_when_the_cap_was_raised(home: Path) -> None:
+    async with runtime(home, model(answer("1"), answer("2")), budget=budget(session=Caps(money=5_000))) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "one")
+        assert ended(await play(engine, session, "two")).outcome == "budget"
+        await engine.send(session, commands.SetBudget(money=DOLLAR))
+        assert ended(await play(engine, session, "two")).outcome == "finished"
+
+
+async def test_a_cap_of_the_session_itself_survives_a_restart(home: Path) -> None:
+    new = NewSession(workspace=home, model="scripted/model", mode="trust", budget=1_000)
+    async with runtime(home, model(answer("1")), budget=budget(session=Caps(money=DOLLAR))) as engine:
+        session = await engine.create(new)
+    async with runtime(home, model(answer("1")), budget=budget(session=Caps(money=DOLLAR))) as engine:
+        end = ended(await play(engine, session, "one"))
+    assert end.outcome == "budget"
+
+
+async def test_an_answer_is_made_shorter_before_it_is_refused(home: Path) -> None:
+    provider = model(answer("1", output=10), answer("2", output=10))
+    async with runtime(home, provider, budget=budget(session=Caps(money=4_200))) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "one")
+        await play(engine, session, "two")
+    first, second = (request.max_tokens or 0 for request in provider.requests)
+    assert 1024 <= second < first <= 2000
+
+
+@pytest.mark.parametrize(
+    ("caps", "what"),
+    [(Caps(tokens=4_000), "tokens"), (Caps(rounds=2), "rounds"), (Caps(seconds=3), "seconds")],
+)
+@pytest.mark.parametrize("scope", ["session", "tree", "day", "month"])
+async def test_every_scope_holds_for_everything(home: Path, scope: str, caps: Caps, what: str) -> None:
+    lines = [call("much", text="x") for _ in range(6)]
+    lines = [Reply(text="", finish="calls", calls=line.calls, usage=Usage(input=500, output=500)) for line in lines]
+    clock = FakeClock()
+    async with runtime(home, Slow(lines, clock), tools=TOOLS, budget=budget(**{scope: caps}), clock=clock) as engine:
+        end = ended(await play(engine, await begin(engine, home), "go"))
+    assert (end.outcome, end.trouble and end.trouble.details["what"]) == ("budget", what)
+    assert end.trouble
+    assert end.trouble.details["scope"] == scope
+
+
+@pytest.mark.parametrize(("caps", "what"), [(Caps(tokens=3_000), "tokens"), (Caps(rounds=2), "rounds")])
+async def test_a_turn_has_a_budget_and_the_next_one_has_it_again(home: Path, caps: Caps, what: str) -> None:
+    wanted = call("much", text="x").calls
+    used = Usage(input=500, output=500)
+    lines = [Reply(text="", finish="calls", calls=wanted, usage=used) for _ in range(2)]
+    async with runtime(home, [*lines, say("Done.")], tools=TOOLS, budget=budget(turn=caps)) as engine:
+        session = await begin(engine, home)
+        first, second = ended(await play(engine, session, "go")), ended(await play(engine, session, "go on"))
+    assert (first.outcome, first.trouble and first.trouble.details["what"]) == ("budget", what)
+    assert second.outcome == "finished"
+
+
+class Slow(ScriptedProvider):
+    """A model that takes two seconds for each answer."""
+
+    def __init__(self, lines: list[Reply], clock: FakeClock) -> None:
+        super().__init__(lines)
+        self._clock = clock
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+        self._clock.advance(2)
+        async for chunk in super().stream(request, body):
+            yield chunk
+
+
+async def test_forks_share_the_budget_of_their_tree(home: Path) -> None:
+    async with runtime(home, model(*[answer("x")] * 4), budget=budget(tree=Caps(rounds=2))) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "one")
+        fork = await engine.fork(session)
+        await play(engine, fork, "two")
+        assert ended(await play(engine, session, "three")).outcome == "budget"
+
+
+async def test_a_label_has_a_budget_of_its_own(home: Path) -> None:
+    caps = Budget(labels={"nightly": Allowance(day=Caps(rounds=1))})
+    async with runtime(home, model(*[answer("x")] * 4), budget=caps) as engine:
+        new = NewSession(workspace=home, model="scripted/model", mode="trust", label="nightly")
+        first, second, other = await engine.create(new), await engine.create(new), await begin(engine, home)
+        await play(engine, first, "one")
+        assert ended(await play(engine, second, "two")).outcome == "budget"
+        assert ended(await play(engine, other, "three")).outcome == "finished"
+
+
+async def test_a_model_without_a_price_is_not_asked_where_money_is_limited(home: Path) -> None:
+    provider = ScriptedProvider([answer("x")])
+    async with runtime(home, provider, budget=budget(day=Caps(money=DOLLAR))) as engine:
+        end = ended(await play(engine, await begin(engine, home), "one"))
+    assert (end.outcome, end.trouble and end.trouble.kind) == ("failed", "price_unknown")
+    assert provider.requests == []
+
+
+async def test_a_refused_attempt_costs_nothing_and_a_cut_one_the_most_it_can(home: Path) -> None:
+    lines = [ProviderError("rate_limited", "Wait."), ProviderError("cut", "It broke off."), answer("Yes.")]
+    async with runtime(home, model(*lines), budget=budget(session=Caps(money=DOLLAR))) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "hello")
+        summary = await engine.find(session)
+    (asked,) = bodies(events, facts.ModelRequested)
+    free, cut = bodies(events, facts.ModelFailed)
+    assert (free.usage, free.cost) == (None, None)
+    assert asked.reserved
+    assert (cut.cost, cut.usage and cut.usage.output) == (asked.reserved, 2000)
+    assert total(home, "session", session)[0] == asked.reserved + 2000 == summary.cost
+    assert summary.guessed == asked.reserved
+
+
+async def test_an_answer_that_costs_more_than_foreseen_is_told_and_counted_as_it_is(home: Path) -> None:
+    async with runtime(home, model(answer("x", output=9000)), budget=budget(session=Caps(money=20_000))) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "one")
+    told = bodies(events, BudgetExceeded)
+    assert [(each.what, each.used) for each in told] == [("money", 19_000), ("tokens", 10_000)]
+    assert total(home, "session", session)[0] == 19_000
+
+
+class Killed(ScriptedProvider):
+    """A model that falls silent for ever."""
+
+    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
+        self.requests.append(request)
+        os.close(os.open(os.environ["SYLPH_TEST_DIES"], os.O_CREAT))
+        await asyncio.sleep(60)
+        yield Text("")
+
+
+async def test_stopped_in_mid_answer_it_is_counted_at_the_most(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYLPH_TEST_DIES", str(home / "asked"))
+    async with runtime(home, Killed([], prices=PRICES), budget=budget(session=Caps(money=DOLLAR))) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        await asyncio.to_thread(until, home / "asked")
+        await engine.send(session, commands.Interrupt(reason="enough"))
+        await engine.settled(session)
+        (failed,) = [fact for _, _, fact in engine.log.find(session, facts.ModelFailed)]
+        (asked,) = [fact for _, _, fact in engine.log.find(session, facts.ModelRequested)]
+    assert failed.cost == asked.reserved == total(home, "session", session)[0]
+    assert holds(home) == 0
+
+
+async def test_killed_in_mid_answer_it_stays_put_aside_and_the_next_process_writes_it_down(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYLPH_TEST_DIES", str(home / "asked"))
+    session = await asyncio.to_thread(_die, home)
+    assert holds(home) == 1
+    caps = budget(session=Caps(money=DOLLAR))
+    async with runtime(home, model(answer("Done.")), budget=caps) as engine:
+        await engine.send(session, commands.Continue())
+        end = ended(await story(engine, session))
+        (lost,) = [fact for _, _, fact in engine.log.find(session, facts.ModelFailed)]
+        asked = [fact for _, _, fact in engine.log.find(session, facts.ModelRequested)]
+        # Whoever looks next sees that the log has it, and gives back what was put aside.
+        other = await begin(engine, home)
+        await engine.send(other, commands.SetBudget(money=1))
+        await play(engine, other, "hello")
+    assert end.outcome == "finished"
+    assert (lost.trouble.kind, lost.cost) == ("interrupted", asked[-1].reserved)
+    assert total(home, "session", session)[0] == (lost.cost or 0) + 2000
+    assert holds(home) == 0
+
+
+def until(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def _die(home: Path) -> str:
+    """A process that is killed while its model answers."""
+    pid = os.fork()
+    if not pid:
+        try:
+            asyncio.run(_ask_for_ever(home))
+        finally:
+            os._exit(1)
+    until(home / "asked")
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    return (home / "session").read_text()
+
+
+async def _ask_for_ever(home: Path) -> None:
+    engine = runtime(home, Killed([], prices=PRICES), budget=budget(session=Caps(money=DOLLAR)))
+    session = await begin(engine, home)
+    (home / "session").write_text(session)
+    await engine.send(session, commands.Send(text="go"))
+    await asyncio.sleep(60)
+
+
+async def test_many_calls_at_once_wait_for_each_other_instead_of_failing(home: Path) -> None:
+    """There is room for two worst cases at a time; what the calls really need fits."""
+    lines = [answer("x", input=100, output=10) for _ in range(12)]
+    async with runtime(home, model(*lines), budget=budget(day=Caps(money=11_000))) as engine:
+        sessions = [await begin(engine, home) for _ in range(12)]
+        ends = await asyncio.gather(*(_end(engine, session) for session in sessions))
+    assert {end.outcome for end in ends} == {"finished"}
+
+
+async def _end(engine: Runtime, session: str) -> facts.TurnEnded:
+    return ended(await play(engine, session, "hello"))
