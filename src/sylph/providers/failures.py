@@ -3,7 +3,7 @@
 import calendar
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,16 +13,35 @@ from sylph.core.text import first_line
 from sylph.providers.endpoint import Endpoint
 
 # Patterns, for upper and lower case alike, compiled when first needed.
-# This one in the order: OpenAI and vLLM; llama.cpp; Ollama; LM Studio; what others say.
+# This one in the order: OpenAI and vLLM; llama.cpp; Ollama; LM Studio; Anthropic; Bedrock; Groq and Cerebras; xAI,
+# Moonshot, Qwen, Together, Copilot; what others say.
 OVERFLOW = (
     r"context_length_exceeded|maximum context length|longer than the maximum model length"
     r"|exceed_context_size|exceeds? the available context size|context size (has been )?exceeded"
     r"|exceed(s|ed)? (the )?(max(imum)? )?context|prompt (is )?too long|input length exceeds"
     r"|context the overflows|greater than the context length|context length of only"
+    r"|exceed context limit|input is too long|input tokens exceeded"
+    r"|reduce the length of the (messages|prompt|input)"
+    r"|maximum prompt length|exceeded model token limit|range of input length|tokens \+ .?max_new_tokens"
+    r"|prompt token count of"
     r"|context window|too many (input )?tokens|input token count"
 )
-SPENT = r"insufficient_quota|billing|exceeded your current quota|insufficient (balance|credit)"
-REFUSED = r"content_filter|content_policy|content management policy"
+SPENT = (
+    r"insufficient_quota|billing|exceeded your current quota|insufficient (balance|credit)|credit balance is too low"
+    r"|reached your specified api usage limits|payment required|out of credits"
+)
+REFUSED = (
+    r"content_filter|content_policy|content management policy|content filtering policy|prohibited_content"
+    r"|data_inspection_failed|new_sensitive|content exists risk|blocked by (the |our )?(content|safety)"
+)
+# Vendors that answer 400 to a key or a model that they do not know.
+BAD_KEY = (
+    r"api_key_invalid|api key (not valid|expired|not found)|security token included in the request is (invalid|expired)"
+)
+NO_MODEL = (
+    r"model identifier is invalid|is not found for api version|model_not_found|on-demand throughput isn.t supported"
+    r"|model .{0,80}(does not exist|not found)"
+)
 
 BY_STATUS: Mapping[int, FailureKind] = {
     401: "auth",
@@ -31,6 +50,7 @@ BY_STATUS: Mapping[int, FailureKind] = {
     404: "not_found",
     408: "timeout",
     413: "overflow",
+    424: "server_error",
     429: "rate_limited",
     503: "overloaded",
     504: "timeout",
@@ -38,12 +58,18 @@ BY_STATUS: Mapping[int, FailureKind] = {
 }
 # Error objects inside a stream carry no status, only words.
 BY_WORD: tuple[tuple[str, FailureKind], ...] = (
-    (r"rate.?limit|too many requests", "rate_limited"),
-    (r"overloaded|at capacity|unavailable", "overloaded"),
-    (r"time(d)?.?out", "timeout"),
-    (r"authentication|permission|invalid_api_key", "auth"),
-    (r"not_found", "not_found"),
-    (r"invalid_request", "bad_request"),
+    (r"rate.?limit|too many requests|throttl|resource_exhausted|quota", "rate_limited"),
+    (r"overloaded|at capacity|unavailable|not.?ready", "overloaded"),
+    (r"time(d)?.?out|deadline_exceeded", "timeout"),
+    (r"authentication|permission|invalid_api_key|unauthenticated|access.?denied|expired.?token", "auth"),
+    (r"not.?found", "not_found"),
+    (r"invalid_request|invalid_argument|validation.?exception|failed_precondition", "bad_request"),
+)
+# What some vendors call a bad request although it is something else.
+BY_WORD_400: tuple[tuple[str, FailureKind], ...] = (
+    (BAD_KEY, "auth"),
+    (r"throttl|quota.?exceeded", "rate_limited"),
+    (NO_MODEL, "not_found"),
 )
 HEADLINE: Mapping[FailureKind, str] = {
     "auth": "{name} does not accept the key",
@@ -60,18 +86,32 @@ SECRET = 8
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
+class _Detail(msgspec.Struct):
+    """Of Google's: why, and when to come back."""
+
+    reason: str | None = None
+    retryDelay: str | None = None
+
+
 class _Error(msgspec.Struct):
     message: str | None = None
     type: str | None = None
     code: str | int | None = None
+    status: str | int | None = None
+    details: Any = None
 
 
-class _Body(msgspec.Struct):
+class _Body(msgspec.Struct, rename={"message2": "Message", "kind": "__type"}):
     error: _Error | str | None = None
     message: str | None = None
     type: str | None = None
     code: str | int | None = None
     detail: Any = None
+    # Amazon's words for the same.
+    message2: str | None = None
+    kind: str | None = None
+    status: str | int | None = None
+    details: Any = None
 
 
 class Complaint(NamedTuple):
@@ -79,6 +119,8 @@ class Complaint(NamedTuple):
 
     message: str
     code: str = ""
+    retry: float | None = None
+    """The seconds that it asks to wait in its very words."""
 
     def says(self, pattern: str) -> bool:
         return re.search(pattern, f"{self.code} {self.message}", re.IGNORECASE) is not None
@@ -87,23 +129,38 @@ class Complaint(NamedTuple):
 def complaint(body: bytes) -> Complaint:
     """The message in whatever shape the service wraps it; else the first of what it sent."""
     try:
-        said = msgspec.json.decode(body, type=_Body)
+        found = msgspec.json.decode(body, type=_Body | list[_Body])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Complaint(excerpt(body))
+    said = found if isinstance(found, _Body) else found[0] if found else _Body()
     if isinstance(said.error, str):
         return Complaint(said.error)
     error = said.error or said
-    code = " ".join(str(part) for part in (error.code, error.type) if part)
+    details = _details(error.details)
+    parts = (error.code, error.type, error.status, said.kind, *(each.reason for each in details))
+    code = " ".join(str(part) for part in parts if part)
     detail = "" if said.detail is None else excerpt(msgspec.json.encode(said.detail)).strip('"')
-    return Complaint(error.message or detail or excerpt(body), code)
+    retry = next((_span(each.retryDelay) for each in details if each.retryDelay), None)
+    return Complaint(error.message or said.message2 or detail or excerpt(body), code, retry)
+
+
+def _details(said: object) -> list[_Detail]:
+    try:
+        return msgspec.convert(said, list[_Detail], strict=False)
+    except msgspec.ValidationError:
+        return []
 
 
 def failure(
     endpoint: Endpoint, model: str, body: bytes, *, status: int = 0, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
     """The error to raise for a response with this status, or for an error object inside a stream (no status)."""
+    headers = headers or {}
     said = complaint(body)
+    if told := headers.get("x-amzn-errortype"):
+        said = said._replace(code=f"{said.code} {told.partition(':')[0]}".strip())
     kind = kind_of(status, said)
+    asked = wait(headers)
     # A stand-in such as `x` or `none` is no secret, and would be found inside of words.
     secret = len(endpoint.api_key) >= SECRET
     message = said.message.replace(endpoint.api_key, "[key]") if secret else said.message
@@ -112,7 +169,7 @@ def failure(
         kind,
         f"{headline}: {message}" if message else f"{headline}.",
         status=status,
-        retry_after=wait(headers or {}),
+        retry_after=said.retry if asked is None else asked,
         next=_advice(kind, endpoint, spent=said.says(SPENT)),
     )
 
@@ -125,19 +182,21 @@ def kind_of(status: int, said: Complaint) -> FailureKind:
         return "overflow"
     if status in (0, 400, 403) and said.says(REFUSED):
         return "refusal"
-    # An empty account does not fill up by waiting.
-    if status in (0, 403, 429) and said.says(SPENT):
+    # An empty account does not fill up by waiting; but one vendor says the same of a minute that is full.
+    if status in (0, 400, 403, 429) and said.says(SPENT) and said.retry is None:
         return "auth"
+    if status == 400:
+        return _by_word(said, BY_WORD_400, "bad_request")
     if 400 <= status < 500 or status in BY_STATUS:
         return BY_STATUS.get(status, "bad_request")
-    return _by_word(said)
+    return _by_word(said, BY_WORD, "server_error")
 
 
-def _by_word(said: Complaint) -> FailureKind:
-    for pattern, kind in BY_WORD:
+def _by_word(said: Complaint, words: Sequence[tuple[str, FailureKind]], other: FailureKind) -> FailureKind:
+    for pattern, kind in words:
         if said.says(pattern):
             return kind
-    return "server_error"
+    return other
 
 
 def wait(headers: Mapping[str, str], now: float | None = None) -> float | None:

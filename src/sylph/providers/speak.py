@@ -13,6 +13,9 @@ Dialect = Literal["chat", "responses", "anthropic", "gemini", "ollama", "bedrock
 DIALECTS: Mapping[str, tuple[str, str]] = {
     "chat": ("sylph.providers.openai_chat", "OpenAIChat"),
     "responses": ("sylph.providers.openai_chat", "OpenAIChat"),
+    "anthropic": ("sylph.providers.anthropic", "Anthropic"),
+    "gemini": ("sylph.providers.gemini", "Gemini"),
+    "bedrock": ("sylph.providers.bedrock", "Bedrock"),
 }
 
 

@@ -1,0 +1,102 @@
+"""How a service is asked: with a fresh key where the old one is stale, and what is said where it has no such model."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+from sylph.core.errors import ProviderError
+from sylph.core.provider import Chunk, ModelInfo
+from sylph.net.http import Client
+from sylph.net.wire import Response
+from sylph.providers import choose
+from sylph.providers.endpoint import Endpoint
+
+# A stream that has said all should end now; this long we wait for it, to use its connection again.
+LINGER = 0.25
+MEANT_SECONDS = 2.0
+
+Headers = Callable[[str], Mapping[str, str]]
+"""The headers that go with a key."""
+
+
+class Heard(Protocol):
+    """An answer as it comes in: bytes are fed, chunks come out, and `close` ends with the reply."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to come."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer is all there, whatever happens to the connection now."""
+        ...
+
+    def feed(self, piece: bytes) -> list[Chunk]: ...
+
+
+class Line:
+    """A service and the way to it."""
+
+    def __init__(self, endpoint: Endpoint, client: Client, headers: Headers) -> None:
+        self.endpoint, self._client, self._headers = endpoint, client, headers
+
+    async def post(self, stack: AsyncExitStack, url: str, body: bytes, headers: Headers | None = None) -> Response:
+        made, endpoint = headers or self._headers, self.endpoint
+        key = await endpoint.key()
+        response = await stack.enter_async_context(
+            self._client.post(url, body, headers=made(key), timeouts=endpoint.timeouts)
+        )
+        if response.status != 401 or endpoint.login is None:
+            return response
+        await response.read()
+        key = await endpoint.key(key)
+        return await stack.enter_async_context(
+            self._client.post(url, body, headers=made(key), timeouts=endpoint.timeouts)
+        )
+
+    async def get(self, url: str, headers: Headers | None = None) -> tuple[Response, bytes]:
+        made, endpoint = headers or self._headers, self.endpoint
+        key = await endpoint.key()
+        async with self._client.get(url, headers=made(key), timeouts=endpoint.timeouts) as response:
+            said = await response.read()
+        if response.status != 401 or endpoint.login is None:
+            return response, said
+        key = await endpoint.key(key)
+        async with self._client.get(url, headers=made(key), timeouts=endpoint.timeouts) as response:
+            return response, await response.read()
+
+
+async def listen(response: Response, heard: Heard) -> AsyncGenerator[Chunk, None]:
+    """What a body says, up to its end. One that breaks off when all is said does no harm."""
+    try:
+        async for piece in response:
+            for chunk in heard.feed(piece):
+                yield chunk
+            if heard.done:
+                await response.drain(LINGER)
+                return
+    except ProviderError as error:
+        if error.failure != "cut" or not heard.complete:
+            raise
+
+
+class Lister(Protocol):
+    @property
+    def name(self) -> str: ...
+    async def models(self) -> tuple[ModelInfo, ...]: ...
+
+
+async def meant(service: Lister, model: str, error: ProviderError) -> ProviderError:
+    """The same error, with the models whose names come close. None of them is ever taken instead."""
+    if error.failure != "not_found":
+        return error
+    try:
+        async with asyncio.timeout(MEANT_SECONDS):
+            known = [info.name for info in await service.models()]
+    except (ProviderError, TimeoutError):
+        return error
+    near = choose.close(model, known) or known[:5]
+    hint = [f"Did you mean {' or '.join(f'{service.name}/{name}' for name in near)}?"] if near else []
+    return ProviderError("not_found", str(error), status=error.status, next=[*hint, *error.trouble.next])
