@@ -4,13 +4,19 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tests.model_server.anthropic import AnthropicDialect
+from tests.model_server.bedrock import BedrockDialect
 from tests.model_server.chat import ChatDialect
+from tests.model_server.gemini import GeminiDialect
 from tests.model_server.script import Asked, Cue, Script, Step, fail
 from tests.model_server.wire import Answer, Dialect, answer
 
 # Each brings its file; a server speaks those that it is told to.
 DIALECTS: Mapping[str, Callable[[], Dialect]] = {
     "chat": ChatDialect,
+    "anthropic": AnthropicDialect,
+    "gemini": GeminiDialect,
+    "bedrock": BedrockDialect,
 }
 CHAT = ChatDialect()
 

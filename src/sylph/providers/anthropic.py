@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -16,14 +16,16 @@ from sylph.net.wire import Response
 from sylph.providers import claude
 from sylph.providers.anthropic_messages import MARK, Conversation
 from sylph.providers.anthropic_reply import PAUSED, MessageReply, Packet
-from sylph.providers.asking import Line, listen, meant
+from sylph.providers.asking import listen, meant
 from sylph.providers.body import Body
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.exchange import STREAM, get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.schema_cut import closed
 from sylph.providers.shown import shows
 
 VERSION = "2023-06-01"
+KEY = "x-api-key"
 INTERLEAVED = "interleaved-thinking-2025-05-14"
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 ANSWER = "answer"
@@ -112,8 +114,8 @@ class Anthropic:
     """
 
     def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
-        self.endpoint = endpoint
-        self._line = Line(endpoint, client, self._headers)
+        self.endpoint = _opened(endpoint)
+        self._client = client
         self._refused = set(refused)
         self._outputs: dict[str, int] = {}
         self._learned: dict[str, ModelInfo] = {}
@@ -213,10 +215,9 @@ class Anthropic:
 
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""
-        thinks = b'"thinking":{"type":"enabled"' in body[:400]
-        response = await self._line.post(
-            stack, self._url("messages"), body, lambda key: self._headers(key, beta=INTERLEAVED if thinks else "")
-        )
+        # Older models think between calls only when they are asked to.
+        beta = {"anthropic-beta": INTERLEAVED} if b'"thinking":{"type":"enabled"' in body[:400] else {}
+        response = await post(stack, self._client, self.endpoint, self._path("messages"), body, {**STREAM, **beta})
         if response.status == 200:
             return response
         said = await response.read()
@@ -256,34 +257,27 @@ class Anthropic:
         return self._tools[2]
 
     async def _page(self, after: str) -> _Models:
-        url = self._url("models") + f"?limit={PAGE}" + (f"&after_id={quote(after, safe='')}" if after else "")
-        response, said = await self._line.get(url)
-        if response.status != 200:
-            raise failure(self.endpoint, "", said, status=response.status, headers=response.headers)
+        more = f"&after_id={quote(after, safe='')}" if after else ""
+        said = await get(self._client, self.endpoint, self._path(f"models?limit={PAGE}{more}"))
         try:
             return MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
 
-    def _url(self, path: str) -> str:
+    def _path(self, path: str) -> str:
         """The address is told with or without its version, as the vendor's own programs take it."""
-        return self.endpoint.url(path if self.endpoint.base_url.rstrip("/").endswith("/v1") else f"v1/{path}")
+        return path if self.endpoint.base_url.rstrip("/").endswith("/v1") else f"v1/{path}"
 
-    def _headers(self, key: str, *, beta: str = "") -> dict[str, str]:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream, application/json",
-            "anthropic-version": VERSION,
-        }
-        if beta:
-            headers["anthropic-beta"] = beta
-        vendor = (urlsplit(self.endpoint.base_url).hostname or "").endswith(".anthropic.com")
-        if key and self.endpoint.login is None:
-            headers["x-api-key"] = key
+
+def _opened(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with the headers of this dialect, whatever the table says of it."""
+    headers = {"anthropic-version": VERSION, **endpoint.headers}
+    if endpoint.login is not None:
+        return replace(endpoint, headers=headers)
+    if (key := endpoint.api_key.strip()) and not (endpoint.own and endpoint.key_header == KEY):
         # Others that speak this dialect want the key where most services want it.
-        if key and (self.endpoint.login is not None or not vendor):
-            headers["Authorization"] = f"Bearer {key}"
-        return headers | dict(self.endpoint.headers)
+        headers = {"Authorization": f"Bearer {key}", **headers}
+    return replace(endpoint, headers=headers, key_header=KEY)
 
 
 def _system(text: str, *, marks: bool) -> msgspec.Raw | msgspec.UnsetType:

@@ -1,23 +1,17 @@
-"""How a service is asked: with a fresh key where the old one is stale, and what is said where it has no such model."""
+"""What every dialect does around its words: listen until all is said, and tell which model may have been meant."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, ModelInfo
-from sylph.net.http import Client
 from sylph.net.wire import Response
 from sylph.providers import choose
-from sylph.providers.endpoint import Endpoint
 
 # A stream that has said all should end now; this long we wait for it, to use its connection again.
 LINGER = 0.25
 MEANT_SECONDS = 2.0
-
-Headers = Callable[[str], Mapping[str, str]]
-"""The headers that go with a key."""
 
 
 class Heard(Protocol):
@@ -34,38 +28,6 @@ class Heard(Protocol):
         ...
 
     def feed(self, piece: bytes) -> list[Chunk]: ...
-
-
-class Line:
-    """A service and the way to it."""
-
-    def __init__(self, endpoint: Endpoint, client: Client, headers: Headers) -> None:
-        self.endpoint, self._client, self._headers = endpoint, client, headers
-
-    async def post(self, stack: AsyncExitStack, url: str, body: bytes, headers: Headers | None = None) -> Response:
-        made, endpoint = headers or self._headers, self.endpoint
-        key = await endpoint.key()
-        response = await stack.enter_async_context(
-            self._client.post(url, body, headers=made(key), timeouts=endpoint.timeouts)
-        )
-        if response.status != 401 or endpoint.login is None:
-            return response
-        await response.read()
-        key = await endpoint.key(key)
-        return await stack.enter_async_context(
-            self._client.post(url, body, headers=made(key), timeouts=endpoint.timeouts)
-        )
-
-    async def get(self, url: str, headers: Headers | None = None) -> tuple[Response, bytes]:
-        made, endpoint = headers or self._headers, self.endpoint
-        key = await endpoint.key()
-        async with self._client.get(url, headers=made(key), timeouts=endpoint.timeouts) as response:
-            said = await response.read()
-        if response.status != 401 or endpoint.login is None:
-            return response, said
-        key = await endpoint.key(key)
-        async with self._client.get(url, headers=made(key), timeouts=endpoint.timeouts) as response:
-            return response, await response.read()
 
 
 async def listen(response: Response, heard: Heard) -> AsyncGenerator[Chunk, None]:

@@ -14,7 +14,7 @@ from sylph.core.provider import Alive, Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
 from sylph.providers import claude
-from sylph.providers.asking import Headers, Line, listen, meant
+from sylph.providers.asking import listen, meant
 from sylph.providers.bedrock_messages import POINT, Conversation
 from sylph.providers.bedrock_reply import BROKEN, ConverseReply, Packet
 from sylph.providers.endpoint import Endpoint
@@ -134,7 +134,7 @@ class Bedrock:
         self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = (), now: Callable[[], float] = time.time
     ) -> None:
         self.endpoint = endpoint
-        self._line = Line(endpoint, client, lambda _: {})
+        self._client = client
         self._now = now
         found = re.search(REGION, endpoint.base_url)
         self._region = found[1] if found else DEFAULT_REGION
@@ -214,7 +214,9 @@ class Bedrock:
     async def _page(self, path: str) -> _Models:
         # The lists are at another door than the models.
         url = self.endpoint.url(path).replace("://bedrock-runtime", "://bedrock", 1)
-        response, said = await self._line.get(url, self._headers("GET", url, b""))
+        headers = await self._signed("GET", url, b"")
+        async with self._client.get(url, headers=headers, timeouts=self.endpoint.timeouts) as response:
+            said = await response.read()
         if response.status != 200:
             raise failure(self.endpoint, "", said, status=response.status, headers=response.headers)
         try:
@@ -225,7 +227,10 @@ class Bedrock:
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""
         url = self.endpoint.url(f"model/{quote(request.model, safe='')}/converse-stream")
-        response = await self._line.post(stack, url, body, self._headers("POST", url, body))
+        headers = await self._signed("POST", url, body)
+        response = await stack.enter_async_context(
+            self._client.post(url, body, headers=headers, timeouts=self.endpoint.timeouts)
+        )
         if response.status == 200:
             return response
         said = await response.read()
@@ -261,16 +266,13 @@ class Bedrock:
             return "all"
         return "text" if "amazon.nova" in model else ""
 
-    def _headers(self, method: str, url: str, body: bytes) -> Headers:
-        """What goes with a key depends on everything else: it is signed."""
+    async def _signed(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """The headers that let us in. A signature is good for one request, so a key that is read anew is enough."""
+        key = await self.endpoint.key()
         plain = {"Content-Type": "application/json", **self.endpoint.headers}
-
-        def made(key: str) -> Mapping[str, str]:
-            if keys := keys_of(key):
-                return sign(method, url, body, plain, keys, Scope(self._region, "bedrock", self._now()))
-            return {**plain, "Authorization": f"Bearer {key}"} if key else plain
-
-        return made
+        if keys := keys_of(key):
+            return sign(method, url, body, plain, keys, Scope(self._region, "bedrock", self._now()))
+        return {**plain, "Authorization": f"Bearer {key}"} if key else plain
 
 
 def _tools(request: Request, *, marks: str) -> dict[str, Any] | None:

@@ -7,21 +7,24 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, Effort, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
-from sylph.providers.asking import Line, listen, meant
+from sylph.providers.asking import listen, meant
 from sylph.providers.body import Body
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.exchange import get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.gemini_messages import Conversation, signs, version
 from sylph.providers.gemini_reply import GeminiReply, Packet
 from sylph.providers.schema_cut import gemini
 from sylph.providers.shown import shows
 
-PAGE, PAGES = 1_000, 20
+KEY = "x-goog-api-key"
+PAGE, VERTEX_PAGE, PAGES = 1_000, 100, 20
 BUDGETS: Mapping[str, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
 LEAST = 128
 THINKING = (2, 5)
@@ -111,13 +114,12 @@ class Gemini:
     """
 
     def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
-        self.endpoint = endpoint
-        self._line = Line(endpoint, client, self._headers)
+        self.endpoint = _opened(endpoint)
+        self._client = client
         self._refused = set(refused)
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], bool, msgspec.Raw] = ((), False, msgspec.Raw())
         self._conversation = Conversation(endpoint.name)
-        self._project = re.search(PROJECT, endpoint.base_url)
 
     @property
     def name(self) -> str:
@@ -183,8 +185,8 @@ class Gemini:
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""
         path = request.model if "/" in request.model else f"models/{request.model}"
-        url = self._url(f"{quote(path, safe='/')}:streamGenerateContent?alt=sse")
-        response = await self._line.post(stack, url, body)
+        path = self._path(f"{quote(path, safe='/')}:streamGenerateContent?alt=sse")
+        response = await post(stack, self._client, self.endpoint, path, body)
         if response.status == 200:
             return response
         said = await response.read()
@@ -223,35 +225,30 @@ class Gemini:
         return self._tools[2]
 
     async def _page(self, token: str) -> _Models:
-        query = f"?pageSize={PAGE if not self._project else 100}" + (
-            f"&pageToken={quote(token, safe='')}" if token else ""
-        )
-        url = self._url(f"models{query}")
-        if self._project:
-            # A list belongs to nobody's project.
-            url = re.sub(r"/v\w+" + PROJECT, "/v1beta1", url)
-        response, said = await self._line.get(url)
-        if response.status != 200:
-            raise failure(self.endpoint, "", said, status=response.status, headers=response.headers)
+        more = f"&pageToken={quote(token, safe='')}" if token else ""
+        # On Vertex a list belongs to nobody's project.
+        lists = re.sub(r"/v\w+" + PROJECT, "/v1beta1", self.endpoint.base_url)
+        size = PAGE if lists == self.endpoint.base_url else VERTEX_PAGE
+        path = self._path(f"models?pageSize={size}{more}")
+        said = await get(self._client, replace(self.endpoint, base_url=lists), path)
         try:
             return MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
 
-    def _url(self, path: str) -> str:
+    def _path(self, path: str) -> str:
         """The address is told with or without its version, as the vendor's own programs take it."""
-        return self.endpoint.url(path if re.search(VERSIONED, self.endpoint.base_url) else f"v1beta/{path}")
+        return path if re.search(VERSIONED, self.endpoint.base_url) else f"v1beta/{path}"
 
-    def _headers(self, key: str) -> dict[str, str]:
-        """Keys go into headers and never into an address: those are written down everywhere."""
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
-        if self._project:
-            headers["x-goog-user-project"] = self._project[1]
-        if key and (self._project or self.endpoint.login is not None):
-            headers["Authorization"] = f"Bearer {key}"
-        elif key:
-            headers["x-goog-api-key"] = key
-        return headers | dict(self.endpoint.headers)
+
+def _opened(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with the header of this dialect: a key never goes into the address, those are written everywhere."""
+    project = re.search(PROJECT, endpoint.base_url)
+    if project is None:
+        return endpoint if endpoint.login or endpoint.key_header else replace(endpoint, key_header=KEY)
+    # One of Vertex's places is no place, and its name is not in the address.
+    url = endpoint.base_url.replace("://global-aiplatform.", "://aiplatform.")
+    return replace(endpoint, base_url=url, headers={"x-goog-user-project": project[1], **endpoint.headers})
 
 
 def _thinking(model: str, effort: Effort) -> dict[str, Any] | None:
