@@ -1,9 +1,13 @@
 """What every provider test needs: a client that is closed in the end."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from sylph.app import build
+from sylph.config import load
+from sylph.core.provider import ToolSpec
 from sylph.net.http import Client
 
 
@@ -12,3 +16,10 @@ async def client() -> AsyncIterator[Client]:
     client = Client()
     yield client
     await client.close()
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> tuple[ToolSpec, ...]:
+    """The tools of the whole program, as a model sees them."""
+    app = build(load({"HOME": str(tmp_path)}))
+    return app.runtime.executor.specs

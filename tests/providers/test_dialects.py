@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,12 +30,16 @@ UNICODE = "Grüße, 世界, 🙂 and more of it"
 every = pytest.mark.parametrize("dialect", DIALECTS)
 
 
+def gone(_: str) -> None:
+    """The bytes of an image that is there no more."""
+
+
 def hello(dialect: str) -> Request:
     return Request(model=MODELS[dialect], system="Be kind.", messages=(Message("user", "Hello"),), tools=TOOLS)
 
 
 def provider(dialect: str, server: ModelServer, client: Client, **options: Any) -> Provider:
-    given = {"key_from": "TEST_KEY", "api_key": "sk-secret-key", **options}
+    given: dict[str, Any] = {"key_from": "TEST_KEY", "api_key": "sk-secret-key", **options}
     return speak(Endpoint(name="test", base_url=server.root, dialect=dialect, **given), client)
 
 
@@ -200,7 +205,7 @@ def without_marks(body: bytes) -> bytes:
 def assert_grows(requests: list[Asked]) -> None:
     """Each body without its marks begins with the one before without its end."""
     bodies = [without_marks(asked.body) for asked in requests]
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in pairwise(bodies):
         assert after.startswith(before.removesuffix(b"]}"))
 
 
@@ -208,7 +213,8 @@ def talk(own: str) -> list[Message]:
     """A conversation with images, parallel calls, notes, and answers of this model and of another."""
     png, pdf = Image("d1", "image/png", 3, "a.png"), Image("d2", "application/pdf", 3, "b.pdf")
     native = {
-        "anthropic": '[{"type":"thinking","thinking":"T","signature":"S"},{"type":"tool_use","id":"toolu_9","name":"read","input":{}}]',
+        "anthropic": '[{"type":"thinking","thinking":"T","signature":"S"},'
+        '{"type":"tool_use","id":"toolu_9","name":"read","input":{}}]',
         "gemini": '[{"functionCall":{"name":"read","args":{},"id":"fc_9"},"thoughtSignature":"S"}]',
         "bedrock": '[{"reasoningContent":{"reasoningText":{"text":"T","signature":"S"}}},'
         '{"toolUse":{"toolUseId":"tu_9","name":"read","input":{}}}]',
@@ -236,7 +242,7 @@ async def test_consecutive_requests_extend_the_same_bytes(client: Client, dialec
     async with ModelServer([say("x")], loop=True, dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
         for end in (2, 4, 7, 9, 11):
-            request = replace(hello(dialect), messages=tuple(said[:end]), image=lambda name: name.encode())
+            request = replace(hello(dialect), messages=tuple(said[:end]), image=str.encode)
             assert spoken.body(request) == spoken.body(request)
             await chunks(spoken, request)
         assert_grows(server.requests)
@@ -248,7 +254,7 @@ def test_what_is_made_again_is_what_would_be_made_anew(client: Client, dialect: 
     said = talk(dialect)
     shared = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
     for end in (3, 5, 8, 6, 11, 2):
-        request = replace(hello(dialect), messages=tuple(said[:end]), image=lambda name: name.encode())
+        request = replace(hello(dialect), messages=tuple(said[:end]), image=str.encode)
         fresh = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
         assert shared.body(request) == fresh.body(request)
 
@@ -259,7 +265,7 @@ def test_its_own_answer_goes_back_byte_for_byte_and_anothers_not_at_all(client: 
     native = said[2].native
     assert native
     spoken = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
-    request = replace(hello(dialect), messages=tuple(said), image=lambda name: name.encode())
+    request = replace(hello(dialect), messages=tuple(said), image=str.encode)
     assert native.items[1:-1].encode() in spoken.body(request)
     other = speak(Endpoint(name="other", base_url="http://x", dialect=dialect), client)
     foreign = other.body(request)
@@ -272,26 +278,26 @@ def test_a_branch_that_lost_calls_sends_what_is_left(client: Client, dialect: st
     said = talk(dialect)[:4]
     cut_off = [*said[:2], replace(said[2], calls=(), text="Let me see."), Message("user", "go on")]
     spoken = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
-    body = spoken.body(replace(hello(dialect), messages=tuple(cut_off), image=lambda name: name.encode()))
+    body = spoken.body(replace(hello(dialect), messages=tuple(cut_off), image=str.encode))
     assert b"Let me see." in body
     assert b"_9" not in body
     damaged = [*said[:2], replace(said[2], native=Native(f"test/{MODELS[dialect]}", "[oops")), said[3]]
-    assert b'"read"' in spoken.body(replace(hello(dialect), messages=tuple(damaged), image=lambda _: None))
+    assert b'"read"' in spoken.body(replace(hello(dialect), messages=tuple(damaged), image=gone))
 
 
 @every
 async def test_a_model_that_takes_no_images_is_told_in_words_from_then_on(client: Client, dialect: str) -> None:
     picture = Message("user", "look", images=(Image("d1", "image/png", 3, "a.png"),))
-    request = replace(hello(dialect), messages=(picture,), image=lambda _: b"png")
+    request = replace(hello(dialect), messages=(picture,), image=str.encode)
     complaint = fail(400, "This model does not support image input.")
     async with ModelServer([complaint, say("ok"), say("ok")], dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
         await chunks(spoken, request)
         await chunks(spoken, request)
         assert [b"a.png: not shown" in asked.body for asked in server.requests] == [False, True, True]
-    gone = replace(request, image=lambda _: None)
+    lost = replace(request, image=gone)
     assert b"a.png: the image is gone" in speak(Endpoint(name="t", base_url="http://x", dialect=dialect), client).body(
-        gone
+        lost
     )
 
 
@@ -312,7 +318,7 @@ async def test_a_call_without_arguments_has_none(client: Client, dialect: str) -
 @every
 async def test_a_service_that_minds_its_own_old_answers_is_asked_without_them(client: Client, dialect: str) -> None:
     said = talk(dialect)[:4]
-    request = replace(hello(dialect), messages=tuple(said), image=lambda _: b"x")
+    request = replace(hello(dialect), messages=tuple(said), image=str.encode)
     async with ModelServer(
         [fail(400, "Invalid `signature` in thought_signature"), say("ok")], dialects=[dialect]
     ) as server:

@@ -15,6 +15,35 @@ OVERFLOWS = {
     "ollama input": (400, "", "the input length exceeds the context length"),
     "lm studio": (400, "", "Trying to keep the first 9000 tokens when context the overflows."),
     "lm studio old": (400, "", "tokens to keep from the initial prompt is greater than the context length"),
+    "anthropic": (400, "invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum"),
+    "anthropic answer": (
+        400,
+        "invalid_request_error",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+    ),
+    "google": (
+        400,
+        "400 INVALID_ARGUMENT",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed",
+    ),
+    "vertex": (
+        400,
+        "",
+        "Unable to submit request because the input token count is 1200000 but model only supports up to",
+    ),
+    "bedrock": (400, "ValidationException", "Input is too long for requested model."),
+    "bedrock nova": (400, "ValidationException", "Too many input tokens. Max input tokens: 300000"),
+    "groq": (400, "", "Please reduce the length of the messages or completion."),
+    "mistral": (400, "", "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+    "xai": (400, "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    "moonshot": (400, "invalid_request_error", "Your request exceeded model token limit: 262144"),
+    "minimax": (400, "", "invalid params, context window exceeds limit (2013)"),
+    "deepseek": (400, "", "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"),
+    "qwen": (400, "InvalidParameter", "Range of input length should be [1, 129024]"),
+    "together": (422, "", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193."),
+    "cerebras": (400, "context_length_exceeded", "Please reduce the length of the messages or completion."),
+    "openrouter": (400, "400", "This endpoint's maximum context length is 200000 tokens."),
+    "copilot": (400, "", "prompt token count of 150000 exceeds the limit of 128000"),
     "too large": (413, "", "Request Entity Too Large"),
     "in a stream": (0, "400", "input exceeds the context window of this model"),
 }
@@ -38,6 +67,38 @@ def test_an_overflow_is_known_in_every_vendors_words(name: str) -> None:
         (408, "", "timeout"),
         (409, "", "bad_request"),
         (422, "", "bad_request"),
+        (400, "invalid_request_error Output blocked by content filtering policy", "refusal"),
+        (400, "data_inspection_failed Input data may contain inappropriate content.", "refusal"),
+        (400, "Content Exists Risk", "refusal"),
+        (400, "invalid_request_error Your credit balance is too low to access the Anthropic API.", "auth"),
+        (400, "You have reached your specified API usage limits. You will regain access on 2026-12-01", "auth"),
+        (400, "INVALID_ARGUMENT API_KEY_INVALID API key not valid. Please pass a valid API key.", "auth"),
+        (400, "API key expired. Please renew the API key.", "auth"),
+        (400, "ValidationException The provided model identifier is invalid.", "not_found"),
+        (
+            400,
+            "ValidationException Invocation of model ID x with on-demand throughput isn\u2019t supported.",
+            "not_found",
+        ),
+        (400, "The model `x` does not exist", "not_found"),
+        (400, "ServiceQuotaExceededException You have exceeded the quota", "rate_limited"),
+        (402, "billing_error", "auth"),
+        (403, "permission_error Your API key does not have permission", "auth"),
+        (404, "not_found_error model: claude-x", "not_found"),
+        (404, "NOT_FOUND models/gemini-x is not found for API version v1beta", "not_found"),
+        (424, "ModelErrorException", "server_error"),
+        (429, "rate_limit_error This request would exceed your organization's rate limit", "rate_limited"),
+        (429, "ThrottlingException Too many tokens, please wait before trying again.", "rate_limited"),
+        (500, "api_error Internal server error", "server_error"),
+        (503, "UNAVAILABLE The model is overloaded. Please try again later.", "overloaded"),
+        (504, "DEADLINE_EXCEEDED", "timeout"),
+        (529, "overloaded_error Overloaded", "overloaded"),
+        (0, "overloaded_error Overloaded", "overloaded"),
+        (0, "RESOURCE_EXHAUSTED Resource has been exhausted", "rate_limited"),
+        (0, "UNAUTHENTICATED Request had invalid credentials", "auth"),
+        (0, "throttlingException slow", "rate_limited"),
+        (0, "validationException wrong", "bad_request"),
+        (0, "authentication_error invalid x-api-key", "auth"),
         (429, "Rate limit reached", "rate_limited"),
         (429, "You exceeded your current quota", "auth"),
         (500, "", "server_error"),
@@ -61,6 +122,12 @@ def test_every_status_has_a_kind(status: int, words: str, kind: str) -> None:
         (b'{"error":"m"}', "m", ""),
         (b'{"object":"error","message":"m","type":"t","code":400}', "m", "400 t"),
         (b'{"detail":"Not Found"}', "Not Found", ""),
+        (b'{"type":"error","error":{"type":"not_found_error","message":"m"}}', "m", "not_found_error"),
+        (b'[{"error":{"code":404,"message":"m","status":"NOT_FOUND"}}]', "m", "404 NOT_FOUND"),
+        (b'{"error":{"message":"m","details":[{"reason":"API_KEY_INVALID"}]}}', "m", "API_KEY_INVALID"),
+        (b'{"error":{"message":"m","details":"odd"}}', "m", ""),
+        (b'{"Message":"m","__type":"ThrottlingException"}', "m", "ThrottlingException"),
+        (b"[]", "[]", ""),
         (b'{"detail":[{"loc":["body"]}]}', '[{"loc":["body"]}]', ""),
         (b'{"other":1}', '{"other":1}', ""),
         (b"<h1>Bad   Gateway</h1>\n", "<h1>Bad Gateway</h1>", ""),
@@ -88,6 +155,18 @@ def test_a_complaint_is_found_in_every_wrapping(body: bytes, message: str, code:
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     assert wait(headers, now=1445412480.0) == seconds
+
+
+def test_the_wait_may_stand_in_the_words_themselves() -> None:
+    body = b'{"error":{"code":429,"message":"You exceeded your current quota","details":[{"retryDelay":"3s"}]}}'
+    error = failure(HERE, "", body, status=429)
+    assert (error.failure, error.retry_after) == ("rate_limited", 3.0)
+    assert failure(HERE, "", body, status=429, headers={"retry-after": "9"}).retry_after == 9.0
+
+
+def test_amazon_names_the_trouble_in_a_header() -> None:
+    headers = {"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}
+    assert failure(HERE, "", b'{"message":"slow"}', status=400, headers=headers).failure == "rate_limited"
 
 
 def test_a_model_that_is_not_there_leads_to_the_list_of_those_that_are() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 from urllib.parse import quote
 
@@ -132,8 +132,9 @@ class Anthropic:
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
         reply = MessageReply(answer=ANSWER if self._forced(request) else "")
         for _ in range(PAUSES):
-            async for chunk in self._hear(request, body, reply):
-                yield chunk
+            async with aclosing(self._hear(request, body, reply)) as heard:
+                async for chunk in heard:
+                    yield chunk
             if reply.stop != PAUSED:
                 break
             body = self._going_on(request, reply)
@@ -208,8 +209,10 @@ class Anthropic:
     async def _hear(self, request: Request, body: bytes, reply: MessageReply) -> AsyncGenerator[Chunk, None]:
         stream = _Stream(self.endpoint, request.model, reply)
         async with AsyncExitStack() as stack:
-            async for chunk in listen(await self._open(stack, request, body), stream):
-                yield chunk
+            response = await self._open(stack, request, body)
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 

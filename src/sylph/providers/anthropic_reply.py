@@ -38,7 +38,7 @@ class Piece(msgspec.Struct):
     thinking: str | None = None
     signature: str | None = None
     partial_json: str | None = None
-    citation: msgspec.Raw | None = None
+    citation: msgspec.Raw = msgspec.Raw()
     stop_reason: str | None = None
 
 
@@ -197,8 +197,8 @@ class MessageReply:
     def _add(self, block: _Block, piece: Piece) -> list[Chunk]:
         if piece.signature:
             block.signature.append(piece.signature)
-        if piece.citation is not None:
-            block.citations.append(msgspec.Raw(bytes(piece.citation)))
+        if citation := bytes(piece.citation):
+            block.citations.append(msgspec.Raw(citation))
         if piece.thinking:
             block.thinking.append(piece.thinking)
             return [Reasoning(piece.thinking)]

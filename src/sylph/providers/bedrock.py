@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 from urllib.parse import quote
 
@@ -172,8 +172,10 @@ class Bedrock:
             self.endpoint, request.model, ConverseReply(answer=ANSWER if request.schema is not None else "")
         )
         async with AsyncExitStack() as stack:
-            async for chunk in listen(await self._open(stack, request, body), stream):
-                yield chunk
+            response = await self._open(stack, request, body)
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 from urllib.parse import quote
 
@@ -146,8 +146,10 @@ class Gemini:
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
         stream = _Stream(self.endpoint, request.model)
         async with AsyncExitStack() as stack:
-            async for chunk in listen(await self._open(stack, request, body), stream):
-                yield chunk
+            response = await self._open(stack, request, body)
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 
