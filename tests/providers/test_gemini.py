@@ -21,7 +21,7 @@ READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"ty
 NOW = ToolSpec("now", "Tells the time.", {"type": "object", "properties": {}, "additionalProperties": False})
 FIRST = '{"functionCall": {"name": "read","args": {"path": "ä.txt"},"id": "fc1"},"thoughtSignature": "CiQBjz1rX+/=="}'
 SECOND = '{"functionCall": {"name": "read","args": {"path": "b.txt"},"id": "fc2"}}'
-RECORDED = (Path(__file__).parent / "wire" / "gemini.sse").read_bytes().decode()
+RECORDED = (Path(__file__).parent / "wire" / "gemini.sse").read_text().replace("\n", "\r\n")
 
 
 def spoken(url: str = "http://x", client: Client | None = None, **options: Any) -> Gemini:

@@ -216,7 +216,7 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
 
     `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages;
     `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved`
-    micro-dollars were put aside for it, and its answer may have `answer` tokens.
+    micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known.
     """
 
     wire: ClassVar[str] = "model.requested"

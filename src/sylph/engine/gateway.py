@@ -311,7 +311,7 @@ def _requested(call: Call, body: bytes, info: ModelInfo, grant: Grant) -> facts.
         tail=hashlib.blake2b(msgspec.json.encode(call.request.messages), digest_size=12).hexdigest(),
         window=info.window or 0,
         reserved=grant.reserved,
-        answer=grant.most,
+        answer=info.output if grant.most is None else grant.most,
     )
 
 

@@ -82,15 +82,22 @@ class ServedProvider:
     """Asks in the words of a real dialect; the answers are those of the recording."""
 
     def __init__(self, name: str, dialects: Sequence[Provider], tape: Tape) -> None:
-        self.name, self._dialects, self._tape = name, dialects, tape
+        self.name, self._dialects, self._tape = name, tuple(dialects), tape
 
     def body(self, request: Request) -> bytes:
         """Services that mind an option are not sent it again: whichever way of saying it was used then is used."""
         _fail(self._tape)
         requested = _first(self._tape, facts.ModelRequested)
-        bodies = [dialect.body(request) for dialect in self._dialects]
-        same = (body for body in bodies if requested and prompt_digest(body) == requested.digest)
-        return next(same, bodies[0])
+        limits = dict.fromkeys((request.max_tokens, None, requested.answer if requested else None))
+        for dialect in self._dialects:
+            for limit in limits:
+                body = dialect.body(replace(request, max_tokens=limit))
+                if requested and prompt_digest(body) == requested.digest:
+                    # The next one will be asked in the same way.
+                    self._dialects = (dialect, *(each for each in self._dialects if each is not dialect))
+                    return body
+        self._dialects = self._dialects[:1]
+        return self._dialects[0].body(request)
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002 - recorded
         event = await self._tape.reach(
@@ -127,6 +134,7 @@ class ServedProvider:
             reasoning=body.reasoning,
             calls=tuple(calls),
             usage=body.usage,
+            native=body.native,
         )
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -135,7 +143,9 @@ class ServedProvider:
     def info(self, model: str) -> ModelInfo:
         _fail(self._tape)
         requested = _first(self._tape, facts.ModelRequested)
-        return ModelInfo(name=model, window=requested.window or None if requested else None)
+        if requested is None:
+            return ModelInfo(name=model)
+        return ModelInfo(name=model, window=requested.window or None, output=requested.answer)
 
     async def close(self) -> None:
         """There is nothing to close."""

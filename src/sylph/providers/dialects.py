@@ -1,18 +1,35 @@
 """Every way in which a service may have been asked, for the replay of what was asked of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import combinations
 
 from sylph.core.provider import Provider
 from sylph.net.http import Client
 from sylph.providers import tour
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.openai_chat import IMAGES, OPTIONAL, OpenAIChat
+from sylph.providers.speak import DIALECTS
+from sylph.providers.table import row
 
 
 def dialects(name: str) -> Sequence[Provider]:
-    """Providers of that name which only put requests into words; they reach nobody."""
+    """Providers of that name which only put requests into words; they reach nobody. The likeliest come first."""
     if name == tour.NAME:
         return (tour.Tour(),)
-    endpoint, client = Endpoint(name=name, base_url="http://replay.invalid"), Client()
-    minded = ((), OPTIONAL, (IMAGES,), (*OPTIONAL, IMAGES))
-    return [OpenAIChat(endpoint, client, refused=refused) for refused in minded]
+    known, client = row(name), Client()
+    spoken = (each for each in dict.fromkeys((known.dialect, "chat", *DIALECTS)) if each in DIALECTS)
+    made: list[Provider] = []
+    for dialect in spoken:
+        endpoint = Endpoint(
+            name=name, base_url="http://replay.invalid", dialect=dialect, quirks=frozenset(known.quirks)
+        )
+        module, speaker = DIALECTS[dialect]
+        found = import_module(module)
+        made += [getattr(found, speaker)(endpoint, client, refused=each) for each in _minded(found.OPTIONAL)]
+    return made
+
+
+def _minded(optional: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """What a service may have minded: nothing, one thing or two, or everything there is."""
+    options = (*optional, "images")
+    yield from ((), *combinations(options, 1), *combinations(options, 2), tuple(optional), options)
