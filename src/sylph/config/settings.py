@@ -38,6 +38,24 @@ class Provider(Part, frozen=True, kw_only=True):
     models: dict[str, Model] = {}
 
 
+class LocalModel(Part, frozen=True, kw_only=True):
+    path: Annotated[
+        str, Meta(description="A model file in GGUF; `sylph models add` checks one and writes it here.")
+    ] = ""
+    window: (
+        Annotated[int, Meta(ge=256, description="Context window in tokens; a larger one takes more memory.")] | None
+    ) = None
+    tools: Annotated[bool, Meta(description="Whether it is given tools; without them it can only chat.")] = False
+
+
+class Local(Part, frozen=True, kw_only=True):
+    models: dict[str, LocalModel] = {}
+    threads: Annotated[int, Meta(ge=0, description="Threads of the runtime; 0 for all cores but one.")] = 0
+    idle_seconds: Annotated[
+        float, Meta(gt=0, description="Seconds after which a runtime that is not asked anything is let go.")
+    ] = 300.0
+
+
 class Limits(Part, frozen=True, kw_only=True):
     rounds: Annotated[int, Meta(ge=1, description="Model calls in one turn.")] = 250
     turn_seconds: Annotated[float, Meta(gt=0, description="How long one turn may take; no limit if unset.")] | None = (
@@ -207,6 +225,7 @@ class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
     providers: dict[str, Provider] = {}
+    local: Local = Local()
     rules: Annotated[
         tuple[Rule, ...], Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits.")
     ] = ()

@@ -216,7 +216,8 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
 
     `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages;
     `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved`
-    micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known.
+    micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known. `chat_only` tells
+    that it got no tools, since it cannot be trusted with them.
     """
 
     wire: ClassVar[str] = "model.requested"
@@ -233,6 +234,7 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     missed: str = ""
     reserved: int | None = None
     answer: int | None = None
+    chat_only: bool = False
 
 
 class ModelResponded(Fact, frozen=True, kw_only=True):

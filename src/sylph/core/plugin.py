@@ -18,6 +18,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     mode: str
     model: str
     now: int
+    chat_only: bool = False
+    """The model gets no tools: what is only of use with them need not be told."""
 
 
 class Note(Struct, frozen=True):

@@ -312,6 +312,7 @@ def _requested(call: Call, body: bytes, info: ModelInfo, grant: Grant) -> facts.
         window=info.window or 0,
         reserved=grant.reserved,
         answer=info.output if grant.most is None else grant.most,
+        chat_only=info.calls is False,
     )
 
 

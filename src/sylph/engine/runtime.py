@@ -112,6 +112,7 @@ class Runtime:
             plugin=plugin,
             system=system,
             head=gateway.head(system, self.executor.specs),
+            chat_head=gateway.head(prompt.CHAT, ()),
             limits=parts.limits,
             undoing=keeper.undoing,
         )

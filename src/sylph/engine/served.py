@@ -145,7 +145,12 @@ class ServedProvider:
         requested = _first(self._tape, facts.ModelRequested)
         if requested is None:
             return ModelInfo(name=model)
-        return ModelInfo(name=model, window=requested.window or None, output=requested.answer)
+        return ModelInfo(
+            name=model,
+            window=requested.window or None,
+            output=requested.answer,
+            calls=False if requested.chat_only else None,
+        )
 
     async def close(self) -> None:
         """There is nothing to close."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core import facts, signals
 from sylph.core.errors import BudgetSpent, ProviderError
@@ -10,8 +11,8 @@ from sylph.core.events import Fact, Signal
 from sylph.core.ids import call_id
 from sylph.core.messages import Message, ToolCall
 from sylph.core.plugin import Note, Plugin, Situation
-from sylph.core.provider import Reply, Request
-from sylph.engine import compact
+from sylph.core.provider import ModelInfo, Reply, Request
+from sylph.engine import compact, prompt
 from sylph.engine.budget.accounts import payer
 from sylph.engine.compact import CompactionError, Squeeze
 from sylph.engine.executor import Executor
@@ -44,6 +45,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     plugin: Plugin
     system: str
     head: str = ""
+    chat_head: str = ""
     limits: Limits = field(default_factory=Limits)
     undoing: Undoing = field(default_factory=NoUndo)
 
@@ -94,7 +96,12 @@ def _interruption(floor: Floor) -> list[Fact]:
 async def notes(floor: Floor, hands: Hands) -> list[Fact]:
     summary = floor.summary
     situation = Situation(
-        session=summary.id, workspace=summary.workspace, mode=summary.mode, model=summary.model, now=floor.now
+        session=summary.id,
+        workspace=summary.workspace,
+        mode=summary.mode,
+        model=summary.model,
+        now=floor.now,
+        chat_only=chats(hands.gateway.info(summary.model)),
     )
     found: list[Note] = []
     for step in hands.plugin.prepare:
@@ -108,16 +115,18 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
 
 async def think(floor: Floor, hands: Hands) -> Reply:
     """One question to the model; what is too much for its window is compacted and asked again, once."""
-    window = hands.gateway.info(floor.summary.model).window or ASSUMED_WINDOW
-    if compact.due(floor.history, window, hands.limits.squeeze):
+    info = hands.gateway.info(floor.summary.model)
+    if compact.due(floor.history, info.window or ASSUMED_WINDOW, hands.limits.squeeze):
         await squeeze(floor, hands, "the window fills up")
     for may_squeeze in (True, False):
         try:
-            answer = await hands.gateway.call(_question(floor, hands), _voice(floor, hands))
+            answer = await hands.gateway.call(_question(floor, hands, info), _voice(floor, hands))
         except ProviderError as error:
             if error.failure == "overflow" and may_squeeze and await squeeze(floor, hands, "too much for the model"):
                 continue
             raise
+        if chats(info):
+            answer = _without_calls(answer)
         await _record(floor, answer)
         await hands.gateway.settle(answer.grant, _voice(floor, hands))
         if answer.reply.finish == "filtered":
@@ -180,21 +189,33 @@ def _voice(floor: Floor, hands: Hands) -> Voice:
     return Voice(emit=floor.tell, show=show)
 
 
-def _question(floor: Floor, hands: Hands) -> Call:
+def _question(floor: Floor, hands: Hands, info: ModelInfo) -> Call:
+    chat_only = chats(info)
     request = Request(
         model=_bare(floor),
-        system=hands.system,
+        system=prompt.CHAT if chat_only else hands.system,
         messages=floor.history.messages(),
-        tools=hands.executor.specs,
+        tools=() if chat_only else hands.executor.specs,
         image=floor.image,
     )
     return Call(
         model=floor.summary.model,
         request=request,
         round=floor.summary.rounds + 1,
-        head=hands.head,
+        head=hands.chat_head if chat_only else hands.head,
         payer=payer(floor.summary),
     )
+
+
+def chats(info: ModelInfo) -> bool:
+    """Whether the model cannot be trusted with tools, and only chats."""
+    return info.calls is False
+
+
+def _without_calls(answer: Answer) -> Answer:
+    """What a model calls that was given no tools is not done."""
+    finish = "stop" if answer.reply.finish == "calls" else answer.reply.finish
+    return replace(answer, reply=replace(answer.reply, calls=(), finish=finish))
 
 
 async def _record(floor: Floor, answer: Answer) -> None:

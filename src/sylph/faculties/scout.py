@@ -27,15 +27,21 @@ def plugin() -> Plugin:
 
 async def surroundings(situation: Situation) -> Iterable[Note]:
     day = time.strftime("%A, %Y-%m-%d", time.localtime(situation.now / 1000))
+    date = Note("date", f"Today is {day}.")
+    if situation.chat_only:
+        return [date]
     return [
         Note("workspace", f"The workspace is {situation.workspace} on {platform.system()} {platform.machine()}."),
-        Note("date", f"Today is {day}."),
+        date,
         Note("mode", f"Permission mode `{situation.mode}`: {MODES.get(situation.mode, '')}"),
     ]
 
 
 async def instructions(situation: Situation) -> Iterable[Note]:
     """What the project itself tells agents, from the first of the usual files that is there."""
+    if situation.chat_only:
+        # Written for those who do the work, and often longer than all that such a model can hold.
+        return []
     found = await asyncio.to_thread(_first, Path(situation.workspace))
     return [Note("project", f"From {found[0]}:\n{trim(found[1], LONGEST)}")] if found else []
 

@@ -24,12 +24,14 @@ from sylph.interfaces.render import (
     took,
     trouble_lines,
 )
+from sylph.providers.local.models import NAME, SMALL
 
 # Calls that show themselves in another way: as the plan, as a question.
 SILENT = frozenset({"plan", "ask_user", "notify"})
 CUT_OFF = "! the answer was cut off at the model's length limit (say: go on)"
 NOTHING = "! the model said nothing"
 DRY = "dry run: nothing was changed"
+CHAT_ONLY = "chat only, no tools"
 
 
 class Piece(Struct, frozen=True):
@@ -120,6 +122,7 @@ class Narrator:
         self._usage = Usage()
         self._cost: int | None = None
         self._dry = False
+        self._chats = ""
 
     def begin(self, summary: Summary) -> None:
         """Takes up the story where the session stands."""
@@ -147,6 +150,10 @@ class Narrator:
             case facts.InputReceived(id=id) as body:
                 self.inputs[id] = body
                 return ()
+            case facts.ModelRequested(role="main", model=model, chat_only=True) if model != self._chats:
+                # Once for each model: who asks for work must know why none is done.
+                self._chats = model
+                return (*_note(f"{flat(model)}: {chat_only(model)}", "warn"), *passing(event))
             case facts.InputDelivered(id=id):
                 return _note(f"↳ heard: {flat(self.said(id))}")
             case _:
@@ -206,6 +213,11 @@ class Narrator:
         sums = " · ".join(filter(None, [count(body.rounds, "round"), spent(self._usage, self._cost), took(body.ms)]))
         ended = Ended(body.outcome, body.trouble, sums, self._hints.of(body.outcome, session))
         return (*_note(DRY, "warn"), ended) if self._dry else (ended,)
+
+
+def chat_only(model: str) -> str:
+    """What is said of a model that gets no tools."""
+    return f"small model, {CHAT_ONLY}" if model == f"{NAME}/{SMALL}" else CHAT_ONLY
 
 
 def end_lines(ended: Ended) -> list[Line]:

@@ -29,6 +29,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The same services in another dialect: used where they are named, and not listed."""
     probe: bool = True
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
+    packaged: Endpoint | None = None
+    """The models in files of this machine, which have to be started first."""
 
 
 class Found(Struct, frozen=True):
@@ -52,9 +54,15 @@ def local(settings: Settings) -> tuple[Endpoint, ...]:
     return tuple(Endpoint(name=name, base_url=url, dialect=row(name).dialect, local=True) for name, url in places)
 
 
+def offered(settings: Settings) -> tuple[Endpoint, ...]:
+    """Every service whose models can be listed."""
+    packaged = (settings.packaged,) if settings.packaged else ()
+    return (*settings.providers, *local(settings), *packaged)
+
+
 def named(settings: Settings) -> tuple[Endpoint, ...]:
     """Every service that a model can be asked of."""
-    return (*settings.providers, *local(settings), *settings.twins)
+    return (*offered(settings), *settings.twins)
 
 
 async def first(settings: Settings, client: Client) -> Found | None:

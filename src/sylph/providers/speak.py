@@ -9,9 +9,10 @@ from sylph.core.provider import Provider
 from sylph.net.http import Client
 from sylph.providers.endpoint import Endpoint
 
-Dialect = Literal["chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
+Dialect = Literal["chat", "responses", "anthropic", "gemini", "ollama", "bedrock", "local"]
 DIALECTS: Mapping[str, tuple[str, str]] = {
     "chat": ("sylph.providers.openai_chat", "OpenAIChat"),
+    "local": ("sylph.providers.local.provider", "Local"),
     "responses": ("sylph.providers.openai_chat", "OpenAIChat"),
     "anthropic": ("sylph.providers.anthropic", "Anthropic"),
     "gemini": ("sylph.providers.gemini", "Gemini"),

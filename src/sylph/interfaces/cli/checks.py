@@ -132,4 +132,5 @@ def service(one: Reached) -> Finding:
     if one.trouble:
         what = f"{one.name} at {one.url}: {one.trouble.message}"
         return Finding("models", "fail", what, one.trouble.next or ("check its address, its key and the network",))
-    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}")
+    only = ", chat only" if all(info.calls is False for info in one.models) else ""
+    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}{only}")

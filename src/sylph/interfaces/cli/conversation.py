@@ -204,5 +204,6 @@ class Chat:
         """Where we are, in a few words."""
         now = self.now
         share = f"{now.context_tokens * 100 // now.window} %" if now.window and now.context_tokens else ""
-        told = [flat(self.model, 40), self.mode, self.unconfined, share, money(now.cost or None)]
+        model = flat(self.model, 40) + (" (chat only)" if self.app.chats(self.model) else "")
+        told = [model, self.mode, self.unconfined, share, money(now.cost or None)]
         return " · ".join(filter(None, told))

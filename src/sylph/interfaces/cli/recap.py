@@ -8,6 +8,7 @@ from sylph.engine.summary import Summary
 from sylph.interfaces.cli.confinement import warning
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.pending import reminder
+from sylph.interfaces.narrate import chat_only
 from sylph.interfaces.render import Line, flat, line
 from sylph.interfaces.transcript import last_words
 
@@ -22,6 +23,8 @@ async def greeting(chat: Chat, folder: Path, summary: Summary | None) -> list[Li
     said = warning(chat.app, off=bool(chat.unconfined))
     waiting = await reminder(chat.app.runtime, folder, but=summary.id if summary else "")
     warned = [line(said, "warn")] if said else []
+    if chat.app.chats(model):
+        warned.insert(0, line(f"{chat_only(model)}: it answers, and can neither look nor do anything", "warn"))
     return [place, *warned, *waiting, *(await recap(chat.app, summary) if summary else [])]
 
 

@@ -28,5 +28,8 @@ def command(door: Door, **told: Any) -> int:
         if error.trouble.kind != NoModel.kind:
             # Something is set up and does not work: that is to be mended, not toured.
             raise
-        sys.stderr.write("sylph: no model was found, so here is the tour (`sylph doctor` tells what was looked for).\n")
+        sys.stderr.write(
+            "sylph: no model was found, so here is the tour (`sylph doctor` tells what was looked for; "
+            "`sylph models install small` brings a small one to chat with).\n"
+        )
         return tour.run(door.config)

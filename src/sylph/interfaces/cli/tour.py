@@ -143,7 +143,8 @@ async def _prove(guide: "Guide", session: str) -> None:
     guide.title("Now with a real model")
     guide.tell(
         "Set OPENAI_API_KEY (and OPENAI_BASE_URL for another service), or start Ollama, llama.cpp, vLLM or LM Studio. "
-        'Then: sylph "explain this project", or just sylph for the chat.'
+        'Then: sylph "explain this project", or just sylph for the chat. '
+        "With no key and no server, sylph models install small brings a small model to chat with, without tools."
     )
 
 

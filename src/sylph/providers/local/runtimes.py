@@ -1,0 +1,197 @@
+"""Processes that serve the models of this machine: one for each model, shared by every Sylph that asks it."""
+
+import asyncio
+import hashlib
+import os
+import re
+import secrets
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from sylph.core.errors import ProviderError, UserError
+from sylph.providers.local import gguf, parts, serve
+from sylph.providers.local.lease import Lease, alone
+from sylph.providers.local.models import NAME, SMALL, LocalEndpoint, LocalModel
+
+RUN = "run"
+# A large model is read from the disk first.
+START_SECONDS = 600.0
+# The small model wanders off at the first surprise, and may say the same for ever.
+SAMPLING: Mapping[str, Mapping[str, float]] = {SMALL: {"temp": 0.0, "penalty_repeat": 1.1}}
+# How the end of one that the system killed is told.
+KILLED = 128 + 9
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+COMPLAINT = re.compile(r"^[\d.]+ E \S+\s*(?:\S+: )?(.*)$")
+
+
+class Address(Struct, frozen=True):
+    """Where a runtime listens, what opens it, and which process it is."""
+
+    url: str
+    key: str
+    pid: int
+
+
+class Files(Struct, frozen=True):
+    """The files of one runtime. Another window or another file under the same name is another runtime."""
+
+    stem: Path
+
+    @property
+    def lease(self) -> Path:
+        """Held by everybody who uses it. When nobody does, it ends."""
+        return self.stem.with_suffix(".lease")
+
+    @property
+    def start(self) -> Path:
+        """Held by the one who looks whether it runs, and starts it."""
+        return self.stem.with_suffix(".start")
+
+    @property
+    def alive(self) -> Path:
+        """Held by the runtime itself."""
+        return self.stem.with_suffix(".alive")
+
+    @property
+    def address(self) -> Path:
+        return self.stem.with_suffix(".json")
+
+    @property
+    def log(self) -> Path:
+        return self.stem.with_suffix(".log")
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What a runtime is told when it is started."""
+
+    library: str
+    model: str
+    name: str
+    window: int
+    most: int
+    threads: int
+    sampling: Mapping[str, float]
+    key: str = ""
+    lease: str = ""
+    alive: str = ""
+    address: str = ""
+
+
+async def borrow(endpoint: LocalEndpoint, model: LocalModel) -> tuple[Address, Lease]:
+    """A running runtime for the model, started if need be. It runs at least until the lease is dropped."""
+    order = _order(endpoint, model)
+    files = _files(endpoint.folder / RUN, order)
+    lease = await Lease.shared(files.lease)
+    try:
+        async with alone(files.start):
+            return _running(files) or await _start(order, files, endpoint.environ), lease
+    except BaseException:
+        lease.drop()
+        raise
+
+
+def threads_of(wanted: int, cores: int | None = None) -> int:
+    """All cores but one: with all of them, a single busy neighbour makes it a hundred times slower."""
+    return wanted or max((cores or _cores()) - 1, 1)
+
+
+def _cores() -> int:
+    """Those that we may use, where the system tells."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def _order(endpoint: LocalEndpoint, model: LocalModel) -> Order:
+    library = parts.found(endpoint.folder, parts.RUNTIME)
+    if library is None:
+        again = "sylph models install small" if model.name == SMALL else f"sylph models add {model.path}"
+        raise ProviderError(
+            "not_found", f"The runtime for {NAME}/{model.name} is not installed.", next=[again, "sylph models"]
+        )
+    if not Path(model.path).is_file():
+        raise ProviderError(
+            "not_found",
+            f"The file of {NAME}/{model.name} is gone: {model.path}",
+            next=[f"sylph models remove {model.name}", "or put it back"],
+        )
+    return Order(
+        library=str(library),
+        model=model.path,
+        name=model.name,
+        window=model.window or 0,
+        most=model.output or 0,
+        threads=threads_of(endpoint.threads),
+        sampling=SAMPLING.get(model.name, {}),
+    )
+
+
+def _files(folder: Path, order: Order) -> Files:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    digest = hashlib.blake2b(msgspec.json.encode(order), digest_size=6).hexdigest()
+    return Files(folder / f"{order.name}-{digest}")
+
+
+def _running(files: Files) -> Address | None:
+    """The runtime that is there already. Its address counts only while it lives: the port may be another's by now."""
+    if free := Lease.grab(files.alive):
+        free.drop()
+        return None
+    try:
+        return msgspec.json.decode(files.address.read_bytes(), type=Address)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+async def _start(order: Order, files: Files, environ: Mapping[str, str]) -> Address:
+    order = msgspec.structs.replace(
+        order,
+        key=secrets.token_urlsafe(32),
+        lease=str(files.lease),
+        alive=str(files.alive),
+        address=str(files.address),
+    )
+    files.address.unlink(missing_ok=True)
+    with os.fdopen(os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", serve.__file__, stdin=PIPE, stdout=DEVNULL, stderr=log, cwd="/",
+            env={name: environ[name] for name in KEPT_VARIABLES if name in environ},
+        )  # fmt: skip
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await process.communicate(msgspec.json.encode(order) + b"\n")
+    except TimeoutError:
+        raise ProviderError("server_error", f"{NAME}/{order.name} was not ready in {START_SECONDS:.0f} s.") from None
+    finally:
+        # What it has started ends by itself: nobody holds the lease.
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise _complaint(order, files, process.returncode)
+    return msgspec.json.decode(files.address.read_bytes(), type=Address)
+
+
+def _complaint(order: Order, files: Files, code: int) -> ProviderError:
+    """Why it did not start: what is wrong with the file, else in its own words."""
+    again = [f"sylph models remove {order.name}"]
+    try:
+        gguf.card(Path(order.model))
+    except UserError as error:
+        return ProviderError("bad_request", str(error), next=[*error.trouble.next, *again])
+    if code == KILLED:
+        return ProviderError(
+            "bad_request",
+            f"{NAME}/{order.name} was killed while it was loaded: there may not be enough memory for it.",
+            next=["use a smaller model, or a smaller window: `local.models`", *again],
+        )
+    said = files.log.read_text(encoding="utf-8", errors="replace").splitlines()
+    complaints = [found[1] for row in said if (found := COMPLAINT.match(row))]
+    why = complaints[0] if complaints else said[-1] if said else f"it ended with {code}"
+    return ProviderError(
+        "bad_request", f"{NAME}/{order.name} cannot be loaded: {why}", next=[f"see {files.log}", *again]
+    )

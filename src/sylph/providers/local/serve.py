@@ -1,0 +1,111 @@
+"""The runtime's own process: serves one model file on loopback for as long as anybody holds the lease on it.
+
+It is started with `python -I -S` and knows the standard library and the runtime's folder, nothing else. What it is to
+do comes on stdin as one line of JSON, so that the key stands in no list of processes. Its address is written to a file
+of the owner's, once it is seen that the port is closed to those who have no key.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import threading
+from http.client import HTTPConnection
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+# As a shell tells which signal ended a program.
+SIGNALLED = 128
+
+
+def main() -> int:
+    """Starts the one that serves, and ends when it is ready, or with its code when it could not be."""
+    told = json.loads(sys.stdin.readline())
+    heard, ready = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(heard)
+        _become_alone()
+        serve(told, ready)
+    os.close(ready)
+    if os.read(heard, 1):
+        return 0
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return code if code >= 0 else SIGNALLED - code
+
+
+def _become_alone() -> None:
+    """Belongs to nobody's terminal, and holds nobody's pipe open."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+
+
+def serve(told: dict[str, Any], ready: int) -> NoReturn:
+    # Held as long as this process lives: whoever finds it free knows that the address is worth nothing any more.
+    fcntl.flock(os.open(told["alive"], OPEN, 0o600), fcntl.LOCK_EX)
+    threading.Thread(target=_leave, args=(told["lease"], told["address"]), daemon=True).start()
+    sys.path.insert(0, told["library"])
+    server = _serve(told)
+    host, _, port = server.listening_address.removeprefix("http://").rpartition(":")
+    if (found := [_status(host, int(port), key) for key in ("", told["key"])]) != [401, 200]:
+        sys.exit(f"0 E the port is not kept closed: {found}")
+    _write(told["address"], {"url": server.listening_address, "key": told["key"], "pid": os.getpid()})
+    os.write(ready, b"!")
+    os.close(ready)
+    while True:
+        signal.pause()
+
+
+def _leave(lease: str, address: str) -> None:
+    """Ends the process when nobody holds the lease any more: then, and not before, it can be had alone."""
+    fcntl.flock(os.open(lease, OPEN, 0o600), fcntl.LOCK_EX)
+    Path(address).unlink(missing_ok=True)
+    os._exit(0)
+
+
+def _serve(told: dict[str, Any]) -> Any:
+    # Only there in the runtime's own folder, and without types.
+    runtime: Any = import_module("xllamacpp")
+    params = runtime.CommonParams()
+    params.model.path = told["model"]
+    params.model_alias = {told["name"]}
+    params.api_keys = [told["key"]]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.cors_origins = "null"
+    params.ui = params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
+    params.offline = True
+    params.n_ctx, params.n_parallel = told["window"], 1
+    params.n_predict = told["most"] or -1
+    # Prompts of other conversations that are kept in memory; by itself it would take 8 GB.
+    params.cache_ram_mib = 256
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = told["threads"]
+    params.verbosity = 2
+    for name, value in told["sampling"].items():
+        setattr(params.sampling, name, value)
+    return runtime.Server(params)
+
+
+def _status(host: str, port: int, key: str) -> int:
+    connection = HTTPConnection(host, port, timeout=30)
+    connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"} if key else {})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def _write(path: str, value: dict[str, Any]) -> None:
+    """All of it or nothing, for the owner's eyes only."""
+    fresh = f"{path}.{os.getpid()}"
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(value, file)
+    Path(fresh).replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

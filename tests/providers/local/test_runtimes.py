@@ -1,0 +1,112 @@
+"""The runtime's process: shared, closed to others, and gone when nobody needs it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.small_model import is_alive, lent, needs_model
+
+from sylph.core.errors import ProviderError
+from sylph.net.http import Client
+from sylph.providers.local.models import LocalEndpoint, LocalModel
+from sylph.providers.local.runtimes import RUN, borrow, threads_of
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> LocalEndpoint:
+    return lent(tmp_path / "local")
+
+
+def small(endpoint: LocalEndpoint) -> LocalModel:
+    found = endpoint.models["small"]
+    assert isinstance(found, LocalModel)
+    return found
+
+
+def copied(model: LocalModel, path: Path, change: Callable[[bytes], bytes]) -> Path:
+    path.write_bytes(change(Path(model.path).read_bytes()))
+    return path
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not met():  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
+def test_one_core_is_left_to_others() -> None:
+    assert [threads_of(0, cores) for cores in (1, 2, 8)] == [1, 1, 7]
+    assert threads_of(3, 8) == 3
+
+
+@needs_model
+async def test_many_share_one_and_the_last_one_ends_it(endpoint: LocalEndpoint) -> None:
+    borrowed = await asyncio.gather(*(borrow(endpoint, small(endpoint)) for _ in range(4)))
+    pids = {address.pid for address, _ in borrowed}
+    assert len(pids) == 1
+    pid = pids.pop()
+    for _, lease in borrowed[1:]:
+        lease.drop()
+    await asyncio.sleep(0.2)
+    assert is_alive(pid)
+    borrowed[0][1].drop()
+    await until(lambda: not is_alive(pid))
+    assert not list((endpoint.folder / RUN).glob("*.json"))
+
+
+@needs_model
+async def test_one_that_has_died_is_started_again(endpoint: LocalEndpoint) -> None:
+    address, lease = await borrow(endpoint, small(endpoint))
+    await (await asyncio.create_subprocess_exec("kill", "-9", str(address.pid))).wait()
+    await until(lambda: not is_alive(address.pid))
+    other, another = await borrow(endpoint, small(endpoint))
+    assert other.pid != address.pid
+    assert other.key != address.key
+    lease.drop()
+    another.drop()
+    await until(lambda: not is_alive(other.pid))
+
+
+@needs_model
+async def test_nobody_gets_in_without_the_key(endpoint: LocalEndpoint, client: Client) -> None:
+    address, lease = await borrow(endpoint, small(endpoint))
+    guess = {"Authorization": "Bearer guess", "x-api-key": "guess", "Origin": "http://evil.example"}
+    for path in ("v1/models", "v1/chat/completions", "v1/responses", "v1/messages", "props", "slots"):
+        for headers in ({}, guess):
+            async with client.post(f"{address.url}/{path}", b"{}", headers=headers) as response:
+                said = await response.read()
+            assert (response.status, b"Invalid API Key" in said) == (401, True)
+            assert response.headers.get("access-control-allow-origin") not in ("*", "http://evil.example")
+    files = [*(endpoint.folder / RUN).iterdir()]
+    assert not [path for path in files if path.stat().st_mode & 0o077]
+    lease.drop()
+    await until(lambda: not is_alive(address.pid))
+
+
+@needs_model
+async def test_a_file_that_is_gone_or_broken_is_said_to_be(endpoint: LocalEndpoint, tmp_path: Path) -> None:
+    model = small(endpoint)
+    with pytest.raises(ProviderError, match="is gone: /nowhere") as gone:
+        await borrow(endpoint, replace(model, path="/nowhere"))
+    assert not gone.value.passing
+    half = copied(model, tmp_path / "half.gguf", lambda data: data[:50_000_000])
+    with pytest.raises(ProviderError, match="its end is missing") as broken:
+        await borrow(endpoint, replace(model, path=str(half)))
+    assert not broken.value.passing
+
+
+@needs_model
+async def test_what_the_runtime_cannot_load_is_said_in_its_words(endpoint: LocalEndpoint, tmp_path: Path) -> None:
+    strange = copied(small(endpoint), tmp_path / "strange.gguf", lambda data: data.replace(b"llama", b"lamma"))
+    with pytest.raises(ProviderError, match=r"local/small cannot be loaded: .*lamma"):
+        await borrow(endpoint, replace(small(endpoint), path=str(strange)))
+
+
+async def test_without_the_runtime_it_is_said_how_to_get_it(tmp_path: Path) -> None:
+    model = LocalModel(name="own", path=str(tmp_path / "own.gguf"))
+    nothing = LocalEndpoint(name="local", base_url="", folder=tmp_path, models={"own": model})
+    with pytest.raises(ProviderError, match="not installed") as caught:
+        await borrow(nothing, model)
+    assert caught.value.trouble.next[0] == f"sylph models add {tmp_path / 'own.gguf'}"
