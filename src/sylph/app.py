@@ -1,6 +1,7 @@
 """The composition root: the one place where the parts meet."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from sylph import __version__
 from sylph.config import Config
 from sylph.config.budget import budget_of
 from sylph.config.rulebook import FileRulebook
-from sylph.core.commands import SetMode, SetModel, SetSandbox
-from sylph.core.errors import NoModel, ProviderError
+from sylph.core.commands import SetMode, SetModel, SetRole, SetSandbox
+from sylph.core.errors import NoModel, ProviderError, UserError
 from sylph.core.facts import Mode
 from sylph.core.places import Places, real
 from sylph.core.plugin import Plugin
+from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.archive import LogArchive
 from sylph.engine.budget.purse import FilePurse
@@ -23,6 +25,7 @@ from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
+from sylph.engine.routes import FALLBACK, MAIN, ROLES, Routes
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.sandbox import Caps, Terms
 from sylph.engine.sandbox.hosts import rules_of
@@ -91,7 +94,9 @@ class App(Struct, frozen=True, kw_only=True):
 
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
-        if wanted:
+        if wanted.startswith("@") and (role := self._role(wanted[1:])):
+            return role
+        if wanted and not wanted.startswith("@"):
             return await self._known(wanted)
         if self.config.settings.model:
             return self.config.settings.model
@@ -103,6 +108,19 @@ class App(Struct, frozen=True, kw_only=True):
                 return f"{self.sources.packaged.name}/{next(iter(self.sources.packaged.models))}"
             raise NoModel("There is no model to think with.", next=NO_MODEL)
         raise await self._silent()
+
+    def _role(self, name: str) -> str:
+        """The model of a role, empty where it is left to the session's own."""
+        if name not in ROLES:
+            known = ", ".join(f"@{role}" for role in ROLES)
+            raise UserError(f"There is no role {name!r}.{guess(name, ROLES)}", next=[f"the roles: {known}"])
+        found = routes_of(self.config).fallback[:1] if name == FALLBACK else (self.roles.get(name, ""),)
+        return next(iter(found), "")
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """The models that are configured for roles."""
+        return routes_of(self.config).roles
 
     async def _silent(self) -> NoModel:
         """Why none of the services that are set up can be used."""
@@ -147,6 +165,15 @@ class App(Struct, frozen=True, kw_only=True):
     def sandboxed(self, *, wanted: bool | None = None) -> bool:
         """Whether a session's commands are confined: as the user wants it now, else as it is set."""
         return self.config.settings.sandbox.enabled if wanted is None else wanted
+
+    async def assign(self, session: str, wanted: Iterable[str]) -> None:
+        """Gives roles of a session to models: `judge=provider/model`; an empty model leaves it to the configuration."""
+        for each in wanted:
+            role, sign, model = each.partition("=")
+            self._role(role)
+            if not sign or role == MAIN:
+                raise UserError(f"{each!r} is no role with its model.", next=["--role background=provider/model"])
+            await self.runtime.send(session, SetRole(role=role, model=await self.choose(model) if model else ""))
 
     async def adapt(
         self, summary: Summary, *, model: str = "", mode: Mode | None = None, sandbox: bool | None = None
@@ -193,6 +220,7 @@ def build(config: Config) -> App:
             scout.plugin(),
         ),
         limits=_limits(config),
+        routes=routes_of(config),
         consent=Consent(
             rulebook=rulebook_of(config),
             places=places_of(config),
@@ -315,6 +343,12 @@ def _patience(config: Config) -> Patience:
         idle_seconds=limits.idle_seconds,
         concurrency=limits.concurrency,
     )
+
+
+def routes_of(config: Config) -> Routes:
+    told = config.settings.roles
+    roles = {"scout": told.scout, "judge": told.judge, "background": told.background, "embed": told.embed}
+    return Routes(roles={role: model for role, model in roles.items() if model}, fallback=told.fallback)
 
 
 def _limits(config: Config) -> Limits:

@@ -56,6 +56,19 @@ class Local(Part, frozen=True, kw_only=True):
     ] = 300.0
 
 
+class Roles(Part, frozen=True, kw_only=True):
+    scout: Annotated[str, Meta(description="Model that looks around before the work; the session's own if empty.")] = ""
+    judge: Annotated[str, Meta(description="Model that judges results; the session's own if empty.")] = ""
+    background: Annotated[
+        str, Meta(description="Model for what nobody waits for, like summaries; the session's own if empty.")
+    ] = ""
+    embed: Annotated[str, Meta(description="Model that turns text into vectors.")] = ""
+    fallback: Annotated[
+        tuple[str, ...],
+        Meta(description="Models that take over, in this order, for a turn whose model does not answer."),
+    ] = ()
+
+
 class Limits(Part, frozen=True, kw_only=True):
     rounds: Annotated[int, Meta(ge=1, description="Model calls in one turn.")] = 250
     turn_seconds: Annotated[float, Meta(gt=0, description="How long one turn may take; no limit if unset.")] | None = (
@@ -226,6 +239,7 @@ class Settings(Part, frozen=True, kw_only=True):
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
     providers: dict[str, Provider] = {}
     local: Local = Local()
+    roles: Roles = Roles()
     rules: Annotated[
         tuple[Rule, ...], Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits.")
     ] = ()

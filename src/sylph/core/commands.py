@@ -93,6 +93,13 @@ class SetBudget(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = "user"
 
 
+class SetRole(msgspec.Struct, frozen=True, kw_only=True):
+    """Have another model do the work of a role in this session; an empty one leaves it to the configuration."""
+
+    role: str
+    model: str
+
+
 class Delete(msgspec.Struct, frozen=True):
     """Put the session into the trash."""
 
@@ -131,6 +138,7 @@ Command = (
     | SetSandbox
     | SetModel
     | SetBudget
+    | SetRole
     | Delete
     | Restore
     | Undo

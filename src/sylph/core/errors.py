@@ -151,6 +151,8 @@ class ProviderError(SylphError):
         self.retry_after = retry_after
         self.sent = True
         """Whether the request may have reached the service: then it may be charged."""
+        self.shown = False
+        """Whether somebody has seen a part of the answer: then it is not asked for again, here or elsewhere."""
 
     @property
     def passing(self) -> bool:

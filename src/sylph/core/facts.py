@@ -102,6 +102,15 @@ class SessionModel(Fact, frozen=True, kw_only=True):
     was: str
 
 
+class SessionRole(Fact, frozen=True, kw_only=True):
+    """Another model does the work of a role from now on; an empty one leaves it to the configuration."""
+
+    wire: ClassVar[str] = "session.role"
+    role: str
+    model: str
+    was: str = ""
+
+
 class InputReceived(Fact, frozen=True, kw_only=True):
     """Somebody said something. Once this is written the message is kept; `key` makes a repeated send one message.
 
@@ -218,6 +227,9 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved`
     micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known. `chat_only` tells
     that it got no tools, since it cannot be trusted with them.
+
+    `kept` is how many bytes of the last request this one repeats, which a service's cache can have; where that is not
+    all of them, `missed` says what changed: `first`, `model`, `system`, `tools`, `compaction`, `retry` or `history`.
     """
 
     wire: ClassVar[str] = "model.requested"
@@ -269,6 +281,20 @@ class ModelFailed(Fact, frozen=True, kw_only=True):
     role: str = "main"
     usage: Usage | None = None
     cost: int | None = None
+
+
+class ModelFellBack(Fact, frozen=True, kw_only=True):
+    """A model did not answer, and another one takes its place until the turn ends, or nobody does (`to` is empty).
+
+    `passed` could not have taken all of it over: the tools, the images, the length.
+    """
+
+    wire: ClassVar[str] = "model.fell_back"
+    model: str
+    to: str
+    trouble: Trouble
+    role: str = "main"
+    passed: dict[str, str] = {}
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True):

@@ -85,6 +85,11 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     price_cached: int | None = None
     price_written: int | None = None
     """For input that the service puts into its cache; None where that costs what input costs."""
+    above: int | None = None
+    """From so many input tokens on a call has other prices, those that follow; None where it has not."""
+    above_in: int | None = None
+    above_out: int | None = None
+    above_cached: int | None = None
     output: int | None = None
     """How many tokens an answer may have at the most."""
     sees: bool | None = None

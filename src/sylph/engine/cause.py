@@ -38,7 +38,7 @@ def cause(fact: Fact) -> str:  # noqa: PLR0911 - one flat table
             return call
         case facts.Asked(call=call) if call:
             return call
-        case facts.ModelResponded() | facts.ModelFailed() | facts.ToolCalled():
+        case facts.ModelResponded() | facts.ModelFailed() | facts.ModelFellBack() | facts.ToolCalled():
             return MODEL
         case _:
             return TURN

@@ -14,12 +14,13 @@ from sylph.core.budget import BudgetStopped
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NoModel, ProviderError, Trouble
 from sylph.core.events import Fact, Signal
-from sylph.core.messages import Usage
+from sylph.core.messages import Message, Usage
 from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.engine.breaker import Breaker
 from sylph.engine.budget.accounts import Payer
 from sylph.engine.budget.purse import NOTHING, Ask, Grant, Lost, NoPurse, Purse
 from sylph.engine.slots import Slots
+from sylph.engine.summary import Prompt
 
 FIRST, WHOLE = "first", "whole"
 INTERRUPTED = "interrupted"
@@ -28,6 +29,8 @@ REJECTED = frozenset({"rate_limited", "overloaded", "overflow", "auth", "not_fou
 # Whoever stands between us and the service says these: what the service itself did, nobody knows.
 AMBIGUOUS = (408, 502, 504)
 CANCELLED = Trouble("cancelled", "The answer was cut off.")
+# So many conversations have their last messages remembered, to tell quickly that nothing of them has changed.
+REMEMBERED = 64
 
 
 class Patience(Struct, frozen=True, kw_only=True):
@@ -64,6 +67,9 @@ class Call(Struct, frozen=True, kw_only=True):
     head: str = ""
     payer: Payer | None = None
     """Whose budgets it draws on."""
+    before: Prompt | None = None
+    """The last request of the same conversation, and what has changed it since (`moved`)."""
+    moved: str = ""
 
 
 class Voice(Struct, frozen=True, kw_only=True):
@@ -75,6 +81,7 @@ class Voice(Struct, frozen=True, kw_only=True):
 
 class Answer(Struct, frozen=True, kw_only=True):
     reply: Reply
+    model: str
     cost: int | None
     ms: int
     first_ms: int
@@ -101,9 +108,15 @@ def cost(usage: Usage, info: ModelInfo) -> int | None:
     """Micro-dollars, or None where a price is not known: unknown is never shown as free."""
     if info.price_in is None or info.price_out is None:
         return None
-    cached = info.price_in if info.price_cached is None else info.price_cached
-    fresh = max(usage.input - usage.cached, 0)
-    return round((fresh * info.price_in + usage.cached * cached + usage.output * info.price_out) / 1_000_000)
+    price_in, price_out, cached = info.price_in, info.price_out, info.price_cached
+    if info.above is not None and usage.input > info.above:
+        price_in, price_out = info.above_in or price_in, info.above_out or price_out
+        cached = cached if info.above_cached is None else info.above_cached
+    cached = price_in if cached is None else cached
+    written = max(price_in, info.price_written or 0)
+    fresh = max(usage.input - usage.cached - usage.written, 0)
+    tokens = ((fresh, price_in), (usage.cached, cached), (usage.written, written), (usage.output, price_out))
+    return round(sum(count * price for count, price in tokens) / 1_000_000)
 
 
 class Gateway:
@@ -123,6 +136,7 @@ class Gateway:
         self._clock = clock or SystemClock()
         self._slots = Slots(self._patience.concurrency)
         self._breakers: dict[str, Breaker] = {}
+        self._seen: dict[str, tuple[str, tuple[Message, ...]]] = {}
 
     def find(self, model: str) -> tuple[Provider, str]:
         """`provider/model` → the provider and the name it knows the model by."""
@@ -158,7 +172,7 @@ class Gateway:
         breaker = self._breaker(provider)
         info = provider.info(bare)
         call, body, grant = await self._afford(call, provider, info, voice)
-        await voice.emit(_requested(call, body, info, grant))
+        await voice.emit(self._requested(call, body, info, grant))
         attempt = 0
         while True:
             attempt += 1
@@ -175,6 +189,7 @@ class Gateway:
                 raise
             except ProviderError as error:
                 breaker.failed(error)
+                error.shown = stream.spoke
                 wait = None if stream.spoke else self._patience.wait(error, attempt)
                 paid = grant if may_cost(error, heard=stream.heard) else NOTHING
                 await voice.emit(self._failed(call, error.trouble, attempt, stream, wait=wait, grant=paid))
@@ -186,7 +201,7 @@ class Gateway:
                 grant = await self._reserve(call, body, info, voice, attempt + 1)
             else:
                 breaker.succeeded()
-                return self._answer(reply, info, stream, grant)
+                return self._answer(reply, call.model, info, stream, grant)
 
     async def _afford(self, call: Call, provider: Provider, info: ModelInfo, voice: Voice) -> tuple[Call, bytes, Grant]:
         """The call as the budget allows it, its bytes, and what is put aside for it."""
@@ -262,10 +277,11 @@ class Gateway:
             ],
         )
 
-    def _answer(self, reply: Reply, info: ModelInfo, stream: _Stream, grant: Grant) -> Answer:
+    def _answer(self, reply: Reply, model: str, info: ModelInfo, stream: _Stream, grant: Grant) -> Answer:
         ms = self._clock.elapsed(stream.began, WHOLE)
         return Answer(
             reply=reply,
+            model=model,
             cost=self._tariff(reply.usage, info),
             ms=ms,
             first_ms=stream.first_ms if stream.spoke else ms,
@@ -287,6 +303,50 @@ class Gateway:
             cost=most,
         )
 
+    def _requested(self, call: Call, body: bytes, info: ModelInfo, grant: Grant) -> facts.ModelRequested:
+        messages = call.request.messages
+        missed = self._missed(call) if call.role == "main" else ""
+        tail = prefix_digest(messages)
+        if call.request.family:
+            self._seen.pop(call.request.family, None)
+            self._seen[call.request.family] = (tail, messages)
+            if len(self._seen) > REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+        kept = call.before.bytes if call.before and not missed else 0
+        return facts.ModelRequested(
+            model=call.model,
+            round=call.round,
+            role=call.role,
+            messages=len(messages),
+            bytes=len(body),
+            digest=prompt_digest(body),
+            head=call.head,
+            tail=tail,
+            window=info.window or 0,
+            kept=kept if call.role == "main" else None,
+            missed=missed,
+            reserved=grant.reserved,
+            answer=info.output if grant.most is None else grant.most,
+            chat_only=info.calls is False,
+        )
+
+    def _missed(self, call: Call) -> str:
+        """What of the last request this one does not repeat; empty if it repeats all."""
+        before = call.before
+        if before is None:
+            return "first"
+        if before.model != call.model:
+            return "model"
+        for what, then, now in zip(("system", "tools"), before.head.split("-"), call.head.split("-"), strict=False):
+            if then != now:
+                return what
+        repeated = call.request.messages[: before.messages]
+        # In the same process it is the same messages, which need not be put into bytes to be compared.
+        known = self._seen.get(call.request.family, ("", ()))
+        if known == (before.tail, repeated) or prefix_digest(repeated) == before.tail:
+            return ""
+        return call.moved or "history"
+
     def _breaker(self, provider: Provider) -> Breaker:
         if provider.name not in self._breakers:
             self._breakers[provider.name] = Breaker(provider.name, self._clock, failures=self._patience.failures)
@@ -299,21 +359,8 @@ def head(system: str, tools: Sequence[ToolSpec]) -> str:
     return "-".join(hashlib.blake2b(part, digest_size=6).hexdigest() for part in parts)
 
 
-def _requested(call: Call, body: bytes, info: ModelInfo, grant: Grant) -> facts.ModelRequested:
-    return facts.ModelRequested(
-        model=call.model,
-        round=call.round,
-        role=call.role,
-        messages=len(call.request.messages),
-        bytes=len(body),
-        digest=prompt_digest(body),
-        head=call.head,
-        tail=hashlib.blake2b(msgspec.json.encode(call.request.messages), digest_size=12).hexdigest(),
-        window=info.window or 0,
-        reserved=grant.reserved,
-        answer=info.output if grant.most is None else grant.most,
-        chat_only=info.calls is False,
-    )
+def prefix_digest(messages: Sequence[Message]) -> str:
+    return hashlib.blake2b(msgspec.json.encode(messages), digest_size=12).hexdigest()
 
 
 def prompt_digest(body: bytes) -> str:

@@ -140,6 +140,8 @@ class _Reader:
                 return Happening(seq=seq, command=commands.SetModel(model=model))
             case SessionBudget(money=money):
                 return Happening(seq=seq, command=commands.SetBudget(money=money))
+            case facts.SessionRole(role=role, model=model):
+                return Happening(seq=seq, command=commands.SetRole(role=role, model=model))
             case facts.SessionDeleted():
                 return Happening(seq=seq, command=commands.Delete(), rest=True)
             case facts.SessionRestored():
@@ -159,7 +161,9 @@ class _Reader:
                     return mode not in ASKING
                 case facts.ToolDecided(by="mode", reason=reason):
                     return mode != was and reason.startswith(f"mode `{was}`")
-                case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel() | SessionBudget():
+                case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel() | facts.SessionRole():
+                    continue
+                case SessionBudget():
                     continue
                 case facts.SessionRenamed() | facts.InputReceived():
                     continue

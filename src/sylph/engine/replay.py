@@ -23,7 +23,7 @@ from sylph.engine.log import Log
 from sylph.engine.outside import Happening
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Record, erased
-from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedTool
+from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedRoutes, ServedTool
 from sylph.engine.served_courier import ServedCourier
 from sylph.engine.served_purse import ServedPurse
 from sylph.engine.tape import Tape, TapeLog
@@ -135,6 +135,7 @@ class _Player:
             limits=limits,
             bounds=parts.bounds,
             consent=consent,
+            routes=ServedRoutes(tape),
             version=parts.version,
             keeper=files_served(tape),
             courier=ServedCourier(tape),
@@ -210,7 +211,9 @@ class _Player:
 
 
 def _models(events: Iterable[Event]) -> set[str]:
-    return {event.body.model for event in events if isinstance(event.body, facts.SessionCreated | facts.SessionModel)}
+    bodies = (event.body for event in events)
+    named = facts.SessionCreated, facts.SessionModel, facts.ModelRequested
+    return {body.model for body in bodies if isinstance(body, named)}
 
 
 def _limits(limits: Limits, events: Iterable[Event]) -> Limits:

@@ -33,6 +33,7 @@ from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.recovery import left_open
 from sylph.engine.resumed import Resumed
+from sylph.engine.routes import Routes, Routing
 from sylph.engine.runs import PROGRAM, Runner
 from sylph.engine.sandbox import Sandbox, Terms
 from sylph.engine.seal import Draft
@@ -80,6 +81,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     """How commands are confined; None for a runtime whose commands are not, as tests have it."""
     undo: Rules | None = None
     """What checkpoints cover; None for none."""
+    routes: Routing = field(default_factory=Routes)
     keeper: Keeper | None = None
     """Takes the place of checkpoints and undo, in a replay."""
 
@@ -115,6 +117,7 @@ class Runtime:
             chat_head=gateway.head(prompt.CHAT, ()),
             limits=parts.limits,
             undoing=keeper.undoing,
+            routes=parts.routes,
         )
         self._sessions: dict[str, Session] = {}
 

@@ -18,10 +18,12 @@ from sylph.core.permission import Effect, Reach, Risk
 from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.core.tool import Context, Judged, Picture, Question, Result, Tool
-from sylph.engine.gateway import FIRST, WHOLE, Patience, prompt_digest
+from sylph.engine.gateway import FIRST, WHOLE, Gateway, Patience, prompt_digest
 from sylph.engine.outside import cut_off, sent
 from sylph.engine.policy import Case, Ruling, decide
+from sylph.engine.routes import MAIN, Choice
 from sylph.engine.served_courier import sends
+from sylph.engine.summary import Summary
 from sylph.engine.tape import Tape
 from sylph.engine.turn import INTERRUPTION
 
@@ -154,6 +156,24 @@ class ServedProvider:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+class ServedRoutes:
+    """Whoever was asked then is asked again."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def model(self, role: str, summary: Summary) -> str:
+        """Of whoever is asked next; the conversation's own follows from what was written before."""
+        if role == MAIN:
+            return summary.substitute or summary.model
+        asked = (event.body for event in self._tape.ahead if isinstance(event.body, facts.ModelRequested))
+        return next((body.model for body in asked if body.role == role), summary.model)
+
+    def elsewhere(self, gateway: Gateway, request: Request, summary: Summary) -> Choice:  # noqa: ARG002 - it is known
+        fell = self._tape.next.body if self._tape.next else None
+        return Choice(fell.to, fell.passed) if isinstance(fell, facts.ModelFellBack) else Choice()
 
 
 def tariff(tape: Tape, usage: Usage, info: ModelInfo) -> int | None:  # noqa: ARG001 - what it cost is written down

@@ -91,6 +91,8 @@ class Session:
                 await self._note(facts.SessionModel(model=model, was=self.floor.summary.model))
             case commands.SetBudget(money=money):
                 await self._allow(money, command.actor)
+            case commands.SetRole(role=role, model=model):
+                await self._note(facts.SessionRole(role=role, model=model, was=self.floor.summary.roles.get(role, "")))
             case commands.Delete():
                 await self._delete()
             case commands.Restore():

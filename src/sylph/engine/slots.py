@@ -1,45 +1,80 @@
-"""A limit on how many model calls run at once: priority first, then arrival."""
+"""A limit on how many model calls run at once: priority first, then arrival, and who waits long rises."""
 
 import asyncio
-import heapq
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+PERSON, WORKER, BACKGROUND = 0, 1, 2
+# So many seconds of waiting lift a call by one step, but never among those that a person waits for.
+AGEING = 30.0
+
+
+class _Waiting(Struct, eq=False):
+    priority: int
+    since: float
+    turn: "asyncio.Future[None]"
 
 
 class Slots:
-    def __init__(self, limit: int) -> None:
-        self._free = limit
-        self._arrivals = 0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+    """Work in the background never holds the last slot: a person's call finds one that is not taken by it."""
+
+    def __init__(self, limit: int, clock: Callable[[], float] | None = None) -> None:
+        self._limit = limit
+        # How many slots are held, and how many of them by work that no person waits for.
+        self._held = self._behind = 0
+        self._clock = clock
+        self._waiting: list[_Waiting] = []
 
     @asynccontextmanager
-    async def take(self, priority: int = 0) -> AsyncGenerator[None, None]:
+    async def take(self, priority: int = PERSON) -> AsyncGenerator[None, None]:
         """Holds one slot. A lower number goes first; among equals, whoever came first."""
         await self._acquire(priority)
         try:
             yield
         finally:
-            self._release()
+            self._release(priority)
 
     async def _acquire(self, priority: int) -> None:
-        if self._free > 0:
-            self._free -= 1
+        if self._free(priority) and not any(each.priority <= priority for each in self._waiting):
+            self._count(priority, 1)
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._arrivals += 1
-        heapq.heappush(self._waiting, (priority, self._arrivals, turn))
+        mine = _Waiting(priority, self._now(), asyncio.get_running_loop().create_future())
+        self._waiting.append(mine)
         try:
-            await turn
+            await mine.turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+            elif mine.turn.done() and not mine.turn.cancelled():
                 # The slot was handed over in the same moment: pass it on.
-                self._release()
+                self._release(priority)
             raise
 
-    def _release(self) -> None:
-        while self._waiting:
-            _, _, turn = heapq.heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+    def _release(self, priority: int) -> None:
+        self._count(priority, -1)
+        while allowed := [each for each in self._waiting if self._free(each.priority)]:
+            now = self._now()
+            first = min(allowed, key=lambda each: _rank(each, now))
+            self._waiting.remove(first)
+            if not first.turn.done():
+                self._count(first.priority, 1)
+                first.turn.set_result(None)
+
+    def _free(self, priority: int) -> bool:
+        if self._held >= self._limit:
+            return False
+        return priority == PERSON or self._limit == 1 or self._behind < self._limit - 1
+
+    def _count(self, priority: int, by: int) -> None:
+        self._held += by
+        self._behind += by if priority != PERSON else 0
+
+    def _now(self) -> float:
+        return self._clock() if self._clock else asyncio.get_running_loop().time()
+
+
+def _rank(waiting: _Waiting, now: float) -> tuple[int, float]:
+    lifted = waiting.priority - int((now - waiting.since) / AGEING)
+    return (lifted if waiting.priority == PERSON else max(lifted, WORKER)), waiting.since

@@ -36,6 +36,16 @@ class Waiting(msgspec.Struct):
     pause: int = 0
 
 
+class Prompt(msgspec.Struct):
+    """The last request for an answer in the conversation: what the next one has to repeat for a cache to help."""
+
+    model: str
+    head: str
+    tail: str
+    messages: int
+    bytes: int
+
+
 class Summary(msgspec.Struct):
     id: str = ""
     title: str = ""
@@ -86,6 +96,14 @@ class Summary(msgspec.Struct):
     outbox: dict[str, Waiting] = {}
     pid: int = 0
     undoing: str = ""
+    roles: dict[str, str] = {}
+    substitute: str = ""
+    """The model that has taken over for the rest of the turn, as the session's own did not answer."""
+    fallen: list[str] = []
+    """The models that did not answer in this turn."""
+    prompt: Prompt | None = None
+    moved: str = ""
+    """What has changed the history since the last request, other than by adding to it."""
 
 
 def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table of what each fact means
@@ -116,6 +134,8 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.budget = money
         case budget.BudgetWarned() as body:
             state.warned.append(body.key)
+        case facts.SessionRole(role=role, model=model):
+            state.roles = {**state.roles, role: model} if model else _without(state.roles, role)
         case facts.InputReceived() as body:
             _receive(state, body)
         case facts.InputDelivered(id=id) | facts.InputCancelled(id=id):
@@ -137,11 +157,15 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.ContextAdded(topic=topic, text=text):
             state.told[topic] = text
         case facts.CompactionMade(tokens_after=tokens):
-            state.told, state.context_tokens = {}, tokens
+            state.told, state.context_tokens, state.moved = {}, tokens, "compaction"
         case facts.HistoryRewound():
-            state.told = {}
-        case facts.ModelRequested(role="main", round=round_):
-            state.rounds = round_
+            state.told, state.moved = {}, "retry"
+        case facts.ModelRequested(role="main") as body:
+            state.rounds, state.moved = body.round, ""
+            state.prompt = Prompt(body.model, body.head, body.tail, body.messages, body.bytes)
+        case facts.ModelFellBack(role="main", model=model, to=to):
+            state.substitute = to or state.substitute
+            state.fallen.append(model)
         case facts.ModelResponded() as body:
             _spend(state, body)
         case facts.ModelFailed(usage=Usage() as usage, cost=cost):
@@ -203,6 +227,10 @@ def _receive(state: Summary, body: facts.InputReceived) -> None:
         state.title = first_line(body.text, 60)
 
 
+def _without(roles: dict[str, str], role: str) -> dict[str, str]:
+    return {name: model for name, model in roles.items() if name != role}
+
+
 def _unqueue(state: Summary, id: str) -> None:
     state.queue.pop(id, None)
     for waiting in (state.follows, state.dry_inputs):
@@ -216,6 +244,7 @@ def _start(state: Summary, event: Event, input: str) -> None:
     state.turns += 1
     state.open_turn, state.open_input, state.open_since = event.turn, input, event.ts
     state.resumed = state.rounds = state.calls = 0
+    state.substitute, state.fallen = "", []
     state.answered = False
 
 
@@ -255,4 +284,4 @@ def _deliver(state: Summary, event: Event) -> None:
             pass
 
 
-SUMMARY: Fold[Summary] = Fold("summary", 2, Summary, step)
+SUMMARY: Fold[Summary] = Fold("summary", 3, Summary, step)

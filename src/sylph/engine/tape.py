@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sylph.core.errors import StoreError
 from sylph.core.events import VERSION, Carried, Event, Head, data_of
-from sylph.engine.divergence import Divergence, compare, other_head
+from sylph.engine.divergence import Divergence, compare, older, other_head
 from sylph.engine.log import Appended, Log
 from sylph.engine.outside import Happening, happenings, left_open, sent
 from sylph.engine.seal import Draft, Record, digest, event_of, link
@@ -96,6 +96,8 @@ class Tape:
             draft.actor, draft.cause, data, salt, b"",
         )  # fmt: skip
         produced = produced._replace(hash=link(bytes.fromhex(head.hash), produced, digest(salt, data)))
+        if expected and older(expected, produced):
+            return expected
         if expected and self.any_head and other_head(expected, produced):
             self.other_heads += 1
             return expected

@@ -19,6 +19,8 @@ from sylph.engine.executor import Executor
 from sylph.engine.floor import Floor
 from sylph.engine.gateway import Answer, Call, Gateway, Voice
 from sylph.engine.history import History
+from sylph.engine.routes import ELSEWHERE, MAIN, Routes, Routing, nowhere
+from sylph.engine.slots import BACKGROUND
 from sylph.engine.states import Trigger
 from sylph.engine.undo.undo import NoUndo, Undoing
 
@@ -48,6 +50,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     chat_head: str = ""
     limits: Limits = field(default_factory=Limits)
     undoing: Undoing = field(default_factory=NoUndo)
+    routes: Routing = field(default_factory=Routes)
 
 
 async def run_turn(floor: Floor, hands: Hands) -> None:
@@ -115,24 +118,39 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
 
 async def think(floor: Floor, hands: Hands) -> Reply:
     """One question to the model; what is too much for its window is compacted and asked again, once."""
-    info = hands.gateway.info(floor.summary.model)
-    if compact.due(floor.history, info.window or ASSUMED_WINDOW, hands.limits.squeeze):
+    window = hands.gateway.info(_model(floor, hands)).window or ASSUMED_WINDOW
+    if compact.due(floor.history, window, hands.limits.squeeze):
         await squeeze(floor, hands, "the window fills up")
-    for may_squeeze in (True, False):
+    may_squeeze = True
+    while True:
+        call = _question(floor, hands)
         try:
-            answer = await hands.gateway.call(_question(floor, hands, info), _voice(floor, hands))
+            answer = await hands.gateway.call(call, _voice(floor, hands))
         except ProviderError as error:
             if error.failure == "overflow" and may_squeeze and await squeeze(floor, hands, "too much for the model"):
-                continue
-            raise
-        if chats(info):
+                may_squeeze = False
+            else:
+                await _fall_back(floor, hands, call, error)
+            continue
+        if chats(hands.gateway.info(call.model)):
             answer = _without_calls(answer)
         await _record(floor, answer)
         await hands.gateway.settle(answer.grant, _voice(floor, hands))
         if answer.reply.finish == "filtered":
             raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
         return answer.reply
-    raise AssertionError("unreachable: the second try returns or raises")
+
+
+async def _fall_back(floor: Floor, hands: Hands, call: Call, error: ProviderError) -> None:
+    """Has another model take over for the rest of the turn; raises the error where none can take all of it."""
+    if error.shown or error.failure not in ELSEWHERE:
+        raise error
+    choice = hands.routes.elsewhere(hands.gateway, call.request, floor.summary)
+    if choice.to or choice.passed:
+        fell = facts.ModelFellBack(model=call.model, to=choice.to, trouble=error.trouble, passed=choice.passed)
+        await floor.emit(fell)
+    if not choice.to:
+        raise nowhere(error, choice)
 
 
 async def squeeze(floor: Floor, hands: Hands, why: str, *, after: Trigger = "compacted") -> bool:
@@ -159,22 +177,26 @@ def where(floor: Floor, hands: Hands) -> compact.Cut | None:
 
 
 def _window(floor: Floor, hands: Hands) -> int:
-    return hands.gateway.info(floor.summary.model).window or min(floor.history.tokens(), ASSUMED_WINDOW)
+    """What both the model of the conversation and the one that condenses it can read."""
+    models = {_model(floor, hands), hands.routes.model("background", floor.summary)}
+    known = [window for model in models if (window := hands.gateway.info(model).window)]
+    return min(known) if known else min(floor.history.tokens(), ASSUMED_WINDOW)
 
 
 async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
-    request = Request(model=_bare(floor), system=ask, messages=(Message("user", text),))
+    model = hands.routes.model("background", floor.summary)
+    request = Request(model=_bare(model), system=ask, messages=(Message("user", text),))
     call = Call(
-        model=floor.summary.model,
+        model=model,
         request=request,
         role="background",
         round=floor.summary.rounds,
-        priority=1,
+        priority=BACKGROUND,
         payer=payer(floor.summary),
     )
     voice = Voice(emit=floor.tell, show=lambda _: None)
     answer = await hands.gateway.call(call, voice)
-    await floor.emit(_responded(floor, answer, role="background"))
+    await floor.emit(_responded(answer, role="background"))
     await hands.gateway.settle(answer.grant, voice)
     return answer.reply.text
 
@@ -189,20 +211,24 @@ def _voice(floor: Floor, hands: Hands) -> Voice:
     return Voice(emit=floor.tell, show=show)
 
 
-def _question(floor: Floor, hands: Hands, info: ModelInfo) -> Call:
-    chat_only = chats(info)
+def _question(floor: Floor, hands: Hands) -> Call:
+    model = _model(floor, hands)
+    chat_only = chats(hands.gateway.info(model))
     request = Request(
-        model=_bare(floor),
+        model=_bare(model),
         system=prompt.CHAT if chat_only else hands.system,
         messages=floor.history.messages(),
         tools=() if chat_only else hands.executor.specs,
+        family=floor.summary.root,
         image=floor.image,
     )
     return Call(
-        model=floor.summary.model,
+        model=model,
         request=request,
         round=floor.summary.rounds + 1,
         head=hands.chat_head if chat_only else hands.head,
+        before=floor.summary.prompt,
+        moved=floor.summary.moved,
         payer=payer(floor.summary),
     )
 
@@ -225,13 +251,13 @@ async def _record(floor: Floor, answer: Answer) -> None:
         facts.ToolCalled(call=call_id(turn, number), name=call.name, arguments=call.arguments)
         for number, call in enumerate(answer.reply.calls, start=first)
     ]
-    await floor.emit(_responded(floor, answer, role="main"), *called)
+    await floor.emit(_responded(answer, role="main"), *called)
 
 
-def _responded(floor: Floor, answer: Answer, *, role: str) -> facts.ModelResponded:
+def _responded(answer: Answer, *, role: str) -> facts.ModelResponded:
     reply: Reply = answer.reply
     return facts.ModelResponded(
-        model=floor.summary.model,
+        model=answer.model,
         text=reply.text,
         finish=reply.finish,
         reasoning=reply.reasoning,
@@ -249,8 +275,12 @@ def open_calls(floor: Floor) -> Sequence[ToolCall]:
     return [ToolCall(id, call.name, call.arguments) for id, call in floor.summary.open_calls.items()]
 
 
-def _bare(floor: Floor) -> str:
-    return floor.summary.model.partition("/")[2]
+def _model(floor: Floor, hands: Hands) -> str:
+    return hands.routes.model(MAIN, floor.summary)
+
+
+def _bare(model: str) -> str:
+    return model.partition("/")[2]
 
 
 async def _warn(floor: Floor) -> None:

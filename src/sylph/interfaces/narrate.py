@@ -244,6 +244,8 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return (Lost(),)
         case facts.ModelFailed() as body:
             return _failed(body)
+        case facts.ModelFellBack() as body:
+            return _fell_back(body)
         case facts.PlanUpdated(steps=steps):
             return (Shown(tuple(plan_lines(steps))),)
         case facts.StateChanged(to="compacting"):
@@ -258,6 +260,8 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return _note(f"mode is now {mode} for this session")
         case facts.SessionModel(model=model):
             return _note(f"model is now {flat(model)} for this session")
+        case facts.SessionRole(role=role, model=model):
+            return _note(f"{flat(role)} is now {flat(model) or 'as configured'} for this session")
         case facts.StateChanged(to="paused"):
             return _note("paused")
         case _:
@@ -286,6 +290,13 @@ def _failed(body: facts.ModelFailed) -> tuple[Act, ...]:
         return ()
     said = f"! {flat(body.trouble.message, 200)}; trying again in {took(body.retry_ms)}"
     return (Shown((line(said, "warn"),)), Busy("next try", body.retry_ms))
+
+
+def _fell_back(body: facts.ModelFellBack) -> tuple[Act, ...]:
+    then = f"{flat(body.to)} takes over for this turn" if body.to else "nobody can take over"
+    said = f"! {flat(body.model)} did not answer ({flat(body.trouble.message, 200)}); {then}"
+    passed = [f"  {flat(model)} was passed over: {flat(why)}" for model, why in body.passed.items()]
+    return (Shown((line(said, "warn"), *(line(row, "dim") for row in passed)), always=True),)
 
 
 def _note(text: str, style: Style = "dim") -> tuple[Act, ...]:

@@ -69,8 +69,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return f"{self.base_url.rstrip('/')}/{path}"
 
     def info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
-        """What is configured, else what the service said of the model, else its name alone."""
-        known = self.models.get(model) or learned or ModelInfo(name=model)
+        """What is configured, else what the service said of the model, else what the catalogue has of it."""
+        listed = _listed(self.name, model) if self.own and not self.local else None
+        known = _filled(model, self.models.get(model), learned, listed)
         if not self.local:
             return known
         return replace(
@@ -79,6 +80,23 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             price_out=known.price_out or 0,
             price_cached=known.price_cached or 0,
         )
+
+
+def _listed(provider: str, model: str) -> ModelInfo | None:
+    # Read when a service in the net is asked: most of what runs on this machine is not in there.
+    from sylph.providers import catalogue
+
+    return catalogue.find(provider, model)
+
+
+def _filled(model: str, *known: ModelInfo | None) -> ModelInfo:
+    """Each fact from the first who knows it."""
+    told = [each for each in known if each]
+    if len(told) <= 1:
+        return told[0] if told else ModelInfo(name=model)
+    facts = (name for name in ModelInfo.__struct_fields__ if name != "name")
+    found = {name: next((value for each in told if (value := getattr(each, name)) is not None), None) for name in facts}
+    return ModelInfo(name=model, **found)
 
 
 def on_this_machine(url: str) -> bool:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "job": Entry("jobs", "List, show and end commands in the background."),
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
     "models": Entry("models", "The models that can be used; install a small one, add your own file."),
+    "roles": Entry("roles", "Which model does what: main, scout, judge, background, embed, fallback."),
     "tools": Entry("tools", "What the agent can do, and what of it needs your yes."),
     "policy": Entry("policy", "The rules about what may be done, and why a call would be allowed or not."),
     "config": Entry("settings", "Show and change the configuration."),

@@ -27,6 +27,7 @@ class Options(Struct, frozen=True, kw_only=True):
     session: str = ""
     key: str | None = None
     sandbox: str | None = None
+    roles: tuple[str, ...] = ()
 
     @property
     def sandboxed(self) -> bool | None:
@@ -43,6 +44,13 @@ _WORK: dict[str, Callable[[Any], Any]] = {
     "cwd": click.option("-C", "--cwd", type=_FOLDER, help="The folder to work in."),
     "sandbox": click.option(
         "--sandbox", type=click.Choice(("on", "off")), help="Confine commands (the default), or do not."
+    ),
+    "roles": click.option(
+        "--role",
+        "roles",
+        multiple=True,
+        metavar="ROLE=MODEL",
+        help="The model of a role here: sylph roles.",
     ),
     "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
     "key": click.option("--key", metavar="KEY", help="Sent again with the same key it is the same turn, not another."),

@@ -58,6 +58,7 @@ async def session_for(app: App, options: Options) -> Summary:
     )
     # What a session is at its first fact is known without reading it.
     id = await app.runtime.create(new)
+    await app.assign(id, options.roles)
     return Summary(id=id, workspace=str(new.workspace), model=new.model, mode=new.mode, sandbox=new.sandbox)
 
 
@@ -73,5 +74,6 @@ async def named(app: App, options: Options) -> Summary:
 
 async def adapted(app: App, summary: Summary, options: Options) -> Summary:
     """The session as the options want it, seen from before they changed it: so the change is shown."""
+    await app.assign(summary.id, options.roles)
     changed = await app.adapt(summary, model=options.model, mode=options.mode, sandbox=options.sandboxed)
     return replace(changed, seq=summary.seq)

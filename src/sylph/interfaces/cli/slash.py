@@ -12,6 +12,7 @@ from sylph.core.errors import UserError
 from sylph.core.facts import Mode
 from sylph.core.similar import guess
 from sylph.core.text import count
+from sylph.engine.routes import FALLBACK, ROLES
 from sylph.engine.summary import Summary
 from sylph.interfaces.changes import restored_lines
 from sylph.interfaces.cli import picker
@@ -87,6 +88,16 @@ async def model(chat: Chat, argument: str) -> None:
     chat.prefer(model=chosen)
     if chat.now.id:
         await chat.send(commands.SetModel(model=chosen))
+
+
+async def role(chat: Chat, argument: str) -> None:
+    name, _, wanted = argument.partition(" ")
+    if not name:
+        now = {**chat.app.roles, **chat.now.roles}
+        say(chat, *(f"{each}: {now.get(each) or chat.model}" for each in ROLES if each not in ("embed", FALLBACK)))
+        return
+    begun(chat)
+    await chat.app.assign(chat.now.id, [f"{name}={wanted.strip()}"])
 
 
 async def mode(chat: Chat, argument: str) -> None:
@@ -224,6 +235,7 @@ COMMANDS: dict[str, Slash] = {
         Slash("sessions", "", "List sessions.", sessions),
         Slash("resume", "[ID]", "Go to another session, and on with its interrupted turn.", resume),
         Slash("model", "[PROVIDER/MODEL]", "Show or change the model.", model),
+        Slash("role", "[ROLE [PROVIDER/MODEL]]", "Show or change the model of a role in this session.", role),
         Slash("mode", "[MODE]", "Show or change what may be done without asking.", mode),
         Slash("status", "", "This session: model, mode, state, context, cost.", status),
         Slash("plan", "", "The agent's checklist.", plan),

@@ -1,0 +1,61 @@
+"""What is known of models without asking anybody: windows, prices, abilities, from a table that comes with Sylph."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from sylph.core.provider import ModelInfo
+from sylph.providers.table import TABLE
+
+# Services that offer what another one makes, at its prices.
+SAME = {"azure": "openai", "vertex": "google"}
+# A name with the day it was made, or a wish for the newest, means the model without it.
+DATED = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+MILLION = 1_000_000
+
+
+@cache
+def find(provider: str, model: str) -> ModelInfo | None:
+    """What the table says of a model; None where it does not know it."""
+    row = TABLE.get(provider)
+    known = _models(SAME.get(provider) or (row.like if row and row.like else provider))
+    line = known.get(model) or known.get(DATED.sub("", model))
+    return _info(model, line) if line else None
+
+
+@cache
+def _models(provider: str) -> dict[str, str]:
+    text = files("sylph.providers").joinpath("catalogue.tsv").read_text(encoding="utf-8")
+    head = f"{provider}\t"
+    lines = (line for line in text.splitlines() if line.startswith(head))
+    return {line.split("\t", 2)[1]: line for line in lines}
+
+
+def _info(model: str, line: str) -> ModelInfo:
+    window, output, price_in, price_out, cached, written, above, above_in, above_out, above_cached, can = line.split(
+        "\t"
+    )[2:]
+    return ModelInfo(
+        name=model,
+        window=_count(window),
+        output=_count(output),
+        price_in=_micros(price_in),
+        price_out=_micros(price_out),
+        price_cached=_micros(cached),
+        price_written=_micros(written),
+        above=_count(above),
+        above_in=_micros(above_in),
+        above_out=_micros(above_out),
+        above_cached=_micros(above_cached),
+        sees="v" in can,
+        # Such a list is never complete: what it does not say of tools is not known.
+        calls=True if "t" in can else None,
+    )
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _micros(text: str) -> int | None:
+    return round(float(text) * MILLION) if text else None
