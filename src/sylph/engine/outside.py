@@ -121,7 +121,7 @@ class _Reader:
             case _:
                 return self._command(event)
 
-    def _command(self, event: Event) -> Happening | None:  # noqa: C901, PLR0911 - one flat table
+    def _command(self, event: Event) -> Happening | None:  # noqa: C901, PLR0911, PLR0912 - one flat table
         """Facts that say by themselves which command they come from."""
         seq = event.seq
         match event.body:

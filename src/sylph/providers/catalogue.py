@@ -18,17 +18,20 @@ MILLION = 1_000_000
 def find(provider: str, model: str) -> ModelInfo | None:
     """What the table says of a model; None where it does not know it."""
     row = TABLE.get(provider)
-    known = _models(SAME.get(provider) or (row.like if row and row.like else provider))
+    known = models(SAME.get(provider) or (row.like if row and row.like else provider))
     line = known.get(model) or known.get(DATED.sub("", model))
     return _info(model, line) if line else None
 
 
 @cache
-def _models(provider: str) -> dict[str, str]:
-    text = files("sylph.providers").joinpath("catalogue.tsv").read_text(encoding="utf-8")
+def models(provider: str) -> dict[str, str]:
     head = f"{provider}\t"
-    lines = (line for line in text.splitlines() if line.startswith(head))
+    lines = (line for line in text().splitlines() if line.startswith(head))
     return {line.split("\t", 2)[1]: line for line in lines}
+
+
+def text() -> str:
+    return files("sylph.providers").joinpath("catalogue.tsv").read_text(encoding="utf-8")
 
 
 def _info(model: str, line: str) -> ModelInfo:
@@ -53,9 +56,9 @@ def _info(model: str, line: str) -> ModelInfo:
     )
 
 
-def _count(text: str) -> int | None:
-    return int(text) if text else None
+def _count(told: str) -> int | None:
+    return int(told) if told else None
 
 
-def _micros(text: str) -> int | None:
-    return round(float(text) * MILLION) if text else None
+def _micros(told: str) -> int | None:
+    return round(float(told) * MILLION) if told else None
