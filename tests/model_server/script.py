@@ -145,11 +145,24 @@ def text(content: str | list[dict[str, Any]]) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
+# The marks for the caches of Anthropic and Bedrock, which move with the conversation's end.
+MARKS = (b',"cache_control":{"type":"ephemeral"}', b',{"cachePoint":{"type":"default"}}')
+
+
 def assert_extends(requests: Sequence[Asked]) -> None:
-    """Each request of a session begins with the bytes of the one before, so that the model's cache can be used."""
-    for before, after in pairwise(requests):
-        kept = before.body.removesuffix(b"]}")
-        assert after.body.startswith(kept), f"The prefix changed after {_common(kept, after.body)} bytes."
+    """Each request of a session begins with the bytes of the one before, so that the model's cache can be used.
+
+    Marks do not count: they are no part of what the model reads.
+    """
+    for before, after in pairwise(unmarked(asked.body) for asked in requests):
+        kept = before.removesuffix(b"]}")
+        assert after.startswith(kept), f"The prefix changed after {_common(kept, after)} bytes."
+
+
+def unmarked(body: bytes) -> bytes:
+    for mark in MARKS:
+        body = body.replace(mark, b"")
+    return body
 
 
 def _common(one: bytes, other: bytes) -> int:

@@ -4,18 +4,16 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.model_server import Asked, ModelServer, Step, call, calls, fail, garbage, say
+from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Image, Message, Native, ToolCall, Usage
 from sylph.core.provider import Alive, Arguments, Chunk, Provider, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.net.http import Client
-from sylph.providers import anthropic_messages, bedrock_messages
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.speak import speak
 
@@ -198,17 +196,6 @@ async def test_closing_the_stream_early_hangs_up(client: Client, dialect: str) -
         await server.until(lambda: server.broken == 1, seconds=1)
 
 
-def without_marks(body: bytes) -> bytes:
-    return bedrock_messages.unmarked(anthropic_messages.unmarked(body))
-
-
-def assert_grows(requests: list[Asked]) -> None:
-    """Each body without its marks begins with the one before without its end."""
-    bodies = [without_marks(asked.body) for asked in requests]
-    for before, after in pairwise(bodies):
-        assert after.startswith(before.removesuffix(b"]}"))
-
-
 def talk(own: str) -> list[Message]:
     """A conversation with images, parallel calls, notes, and answers of this model and of another."""
     png, pdf = Image("d1", "image/png", 3, "a.png"), Image("d2", "application/pdf", 3, "b.pdf")
@@ -245,7 +232,7 @@ async def test_consecutive_requests_extend_the_same_bytes(client: Client, dialec
             request = replace(hello(dialect), messages=tuple(said[:end]), image=str.encode)
             assert spoken.body(request) == spoken.body(request)
             await chunks(spoken, request)
-        assert_grows(server.requests)
+        assert_extends(server.requests)
         assert server.connections == 1
 
 

@@ -76,9 +76,11 @@ def test_a_key_in_the_vendors_variable_sets_a_provider_up(row: Row, tmp_path: Pa
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.url_from], ids=lambda row: row.name)
 def test_the_vendors_own_variable_for_the_address_is_honoured(row: Row, tmp_path: Path) -> None:
-    found = endpoints(loaded(tmp_path, **{row.url_from: "http://127.0.0.1:7/"}))[row.name]
+    blanks = {names[0]: "x" for names in row.blanks.values()}
+    found = endpoints(loaded(tmp_path, **{row.url_from: "http://127.0.0.1:7/"}, **blanks))[row.name]
+    end = row.suffix.format_map(dict.fromkeys(row.blanks, "x"))
     assert found.base_url.startswith("http://127.0.0.1:7")
-    assert found.base_url.removesuffix(f"/{row.suffix}").rstrip("/") in ("http://127.0.0.1:7", "http://127.0.0.1:7/v1")
+    assert found.base_url.removesuffix(f"/{end}").rstrip("/") in ("http://127.0.0.1:7", "http://127.0.0.1:7/v1")
     assert not found.own
     assert found.local
 
@@ -137,6 +139,36 @@ def test_a_key_without_its_place_sets_nothing_up_and_what_is_missing_is_told(tmp
     assert "set GROQ_API_KEY to a key of Groq" in missing("groq", config)[0]
     assert "set OPENAI_API_KEY" in missing("openai-chat", config)[0]
     assert missing("ollama", config) == missing("nobody", config) == ()
+
+
+async def test_amazons_keys_come_from_variables_or_from_a_profile(tmp_path: Path) -> None:
+    pair = {
+        "AWS_ACCESS_KEY_ID": "AKIA",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_SESSION_TOKEN": "t",
+        "AWS_REGION": "eu-west-1",
+    }
+    found = endpoints(loaded(tmp_path, **pair))["bedrock"]
+    assert (found.api_key, found.key_from) == ("AKIA:s:t", "AWS_ACCESS_KEY_ID")
+    assert found.base_url == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    assert endpoints(loaded(tmp_path, **{**pair, "AWS_BEARER_TOKEN_BEDROCK": "b"}))["bedrock"].api_key == "b"
+    assert endpoints(loaded(tmp_path, AWS_ACCESS_KEY_ID="AKIA")) == {}
+    (tmp_path / "credentials").write_text("[work]\naws_access_key_id = AKIA\naws_secret_access_key = s\n")
+    told = {"AWS_PROFILE": "work", "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"), "HOME": str(tmp_path)}
+    assert await endpoints(loaded(tmp_path, **told))["bedrock"].key() == "AKIA:s"
+
+
+async def test_a_command_may_print_the_key(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "[providers.vertex]\nkey_command = 'echo ya29'\n", GOOGLE_CLOUD_PROJECT="p")
+    found = endpoints(config)["vertex"]
+    assert (await found.key(), found.key_from) == ("ya29", "providers.vertex.key_command")
+    assert found.base_url.endswith("/v1/projects/p/locations/global/publishers/google")
+
+
+def test_other_ways_in_are_told(tmp_path: Path) -> None:
+    config = loaded(tmp_path)
+    assert missing("bedrock", config)[-1].endswith("or AWS_PROFILE")
+    assert "gcloud auth print-access-token" in missing("vertex", config)[-1]
 
 
 def test_a_name_that_is_in_no_row_needs_an_address(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ class Provider(Part, frozen=True, kw_only=True):
     ] = ""
     api_key: Annotated[str, Meta(description="Its key. Better kept in a variable: see `api_key_env`.")] = ""
     api_key_env: Annotated[str, Meta(description="Name of the environment variable that holds the key.")] = ""
+    key_command: Annotated[str, Meta(description="A command that prints the key, where keys do not last.")] = ""
     headers: dict[str, Annotated[str, Meta(description="A header that goes with every request.")]] = {}
     place: dict[str, Annotated[str, Meta(description="What fills a blank in the address: `region`, `project`.")]] = {}
     websocket: Annotated[bool, Meta(description="Speak `responses` over a WebSocket that stays open.")] = False

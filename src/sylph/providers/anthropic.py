@@ -22,7 +22,7 @@ from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import STREAM, get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.schema_cut import closed
-from sylph.providers.shown import shows
+from sylph.providers.shown import BLIND, shows
 
 VERSION = "2023-06-01"
 KEY = "x-api-key"
@@ -242,7 +242,7 @@ class Anthropic:
             if option not in self._refused and sent in body and re.search(words, said):
                 self._refused.add(option)
                 return True
-        if b"image" in said.lower() and self._sees(request.model) and shows(request.messages):
+        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
             self._refused.add(f"{IMAGES} {request.model}")
             return True
         return False

@@ -20,7 +20,7 @@ from sylph.providers.bedrock_reply import BROKEN, ConverseReply, Packet
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.eventstream import Frame, Frames
 from sylph.providers.failures import excerpt, failure
-from sylph.providers.shown import shows
+from sylph.providers.shown import BLIND, shows
 from sylph.providers.sigv4 import Scope, keys_of, sign
 
 ANSWER = "answer"
@@ -250,7 +250,7 @@ class Bedrock:
             if option not in self._refused and sent in body and re.search(words, said):
                 self._refused.add(option)
                 return True
-        if b"image" in said.lower() and self._sees(request.model) and shows(request.messages):
+        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
             self._refused.add(f"{IMAGES} {request.model}")
             return True
         return False

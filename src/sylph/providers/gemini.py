@@ -21,7 +21,7 @@ from sylph.providers.failures import excerpt, failure
 from sylph.providers.gemini_messages import Conversation, signs, version
 from sylph.providers.gemini_reply import GeminiReply, Packet
 from sylph.providers.schema_cut import gemini
-from sylph.providers.shown import shows
+from sylph.providers.shown import BLIND, shows
 
 KEY = "x-goog-api-key"
 PAGE, VERTEX_PAGE, PAGES = 1_000, 100, 20
@@ -206,8 +206,7 @@ class Gemini:
             if option not in self._refused and sent in body and re.search(words, said):
                 self._refused.add(option)
                 return True
-        blind = re.search(rb"(?i)image (input|modality)|does not support image|inline.?data", said)
-        if blind and self._sees(request.model) and shows(request.messages):
+        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
             self._refused.add(f"{IMAGES} {request.model}")
             return True
         return False

@@ -209,8 +209,9 @@ ROWS: tuple[Row, ...] = (
         base_url="https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google",
         keys=("CLOUDSDK_AUTH_ACCESS_TOKEN",),
         url_from="GOOGLE_VERTEX_BASE_URL",
+        suffix="v1/projects/{project}/locations/{location}/publishers/google",
         blanks={"project": ("GOOGLE_CLOUD_PROJECT",), "location": ("GOOGLE_CLOUD_LOCATION",)},
-        filled={"location": "us-central1"},
+        filled={"location": "global"},
         entry="google",
         console="console.cloud.google.com/vertex-ai",
     ),
@@ -221,7 +222,11 @@ ROWS: tuple[Row, ...] = (
         base_url="https://bedrock-runtime.{region}.amazonaws.com",
         keys=("AWS_BEARER_TOKEN_BEDROCK",),
         url_from="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-        blanks={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+        blanks={
+            "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+            "profile": ("AWS_PROFILE",),
+            "access": ("AWS_ACCESS_KEY_ID",),
+        },
         filled={"region": "us-east-1"},
         entry="aws",
         console="console.aws.amazon.com/bedrock",
@@ -305,17 +310,28 @@ def variables(rows: Iterable[Row] = ROWS) -> dict[str, str]:
 
 def address(row: Row, place: Mapping[str, str]) -> str:
     """The row's own address with its blanks filled; empty where one of them stays open."""
-    filled = {**row.filled, **{name: value for name, value in place.items() if value}}
-    return "" if blanks(row, place) else row.base_url.format_map(filled)
+    return _filled(row.base_url, row, place)
 
 
 def blanks(row: Row, place: Mapping[str, str]) -> list[str]:
     """The blanks of its address that nobody has filled."""
-    named = dict.fromkeys(name for _, name, _, _ in Formatter().parse(row.base_url) if name)
-    return [name for name in named if not place.get(name) and name not in row.filled]
+    return _open(row.base_url, row, place)
 
 
-def whole(row: Row, told: str) -> str:
-    """The address out of the vendor's variable, which may leave out the end of it."""
+def whole(row: Row, told: str, place: Mapping[str, str]) -> str:
+    """The address out of the vendor's variable, which may leave out the end of it; empty where a blank stays open."""
     told = told.strip().rstrip("/")
-    return told if not row.suffix or told.endswith(f"/{row.suffix}") else f"{told}/{row.suffix}"
+    end = _filled(row.suffix, row, place)
+    if row.suffix and not end:
+        return ""
+    return told if not end or told.endswith(f"/{end}") else f"{told}/{end}"
+
+
+def _filled(text: str, row: Row, place: Mapping[str, str]) -> str:
+    filled = {**row.filled, **{name: value for name, value in place.items() if value}}
+    return "" if _open(text, row, place) else text.format_map(filled)
+
+
+def _open(text: str, row: Row, place: Mapping[str, str]) -> list[str]:
+    named = dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name)
+    return [name for name in named if not place.get(name) and name not in row.filled]
