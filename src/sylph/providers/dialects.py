@@ -25,7 +25,10 @@ def dialects(name: str) -> Sequence[Provider]:
         )
         module, speaker = DIALECTS[dialect]
         found = import_module(module)
-        made += [getattr(found, speaker)(endpoint, client, refused=each) for each in _minded(found.OPTIONAL)]
+        # Who has no options of its own speaks in the words of one that has.
+        optional: Sequence[str] | None = getattr(found, "OPTIONAL", None)
+        minded = _minded(tuple(optional)) if optional is not None else ()
+        made += [getattr(found, speaker)(endpoint, client, refused=each) for each in minded]
     return made
 
 
