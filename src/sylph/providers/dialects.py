@@ -17,7 +17,8 @@ def dialects(name: str) -> Sequence[Provider]:
     if name == tour.NAME:
         return (tour.Tour(),)
     known, client = row(name), Client()
-    spoken = (each for each in dict.fromkeys((known.dialect, "chat", *DIALECTS)) if each in DIALECTS)
+    # Models on this machine are asked in chat.
+    spoken = (each for each in dict.fromkeys((known.dialect, "chat", *DIALECTS)) if each in DIALECTS.keys() - {"local"})
     made: list[Provider] = []
     for dialect in spoken:
         endpoint = Endpoint(
