@@ -122,7 +122,7 @@ class OAuthServer:
             "authorize_url": f"{self.url}/authorize",
             "token_url": f"{self.url}/token",
             "device_url": f"{self.url}/device",
-            "exchange_url": f"{self.url}/exchange",
+            **({"exchange_url": f"{self.url}/exchange"} if provider == "copilot" else {}),
             **more,
         }
         return f"[logins.{provider}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in told.items())

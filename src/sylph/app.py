@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from sylph import __version__
+from sylph.access import Ask, ways_of
 from sylph.config import Config
 from sylph.config.budget import budget_of
 from sylph.config.rulebook import FileRulebook
@@ -46,13 +48,17 @@ from sylph.tools.all import workspace_tools
 from sylph.tools.history import history
 from sylph.tools.web import Chromium, Service, Web
 
+if TYPE_CHECKING:
+    from sylph.providers.logins.ways import Ways
+
 STORE = "events.db"
 # How long a program that is done waits for what is still on its way to a person.
 LAST_TRY = 5.0
 # How long a service is waited for that is only asked for the sake of a good message.
 GLANCE = 3.0
 NO_MODEL = (
-    "set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
+    "sylph connect PROVIDER  saves a key, or logs in",
+    "or set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
     "or start a local model server: Ollama, llama.cpp, vLLM and LM Studio are found by themselves",
     "or name a service in the config file: sylph config edit",
     "or chat with a small model on this machine, without tools: sylph models install small",
@@ -69,6 +75,8 @@ class App(Struct, frozen=True, kw_only=True):
     client: Client
     web: Web
     sources: discover.Settings
+    ways: "Ways | None" = None
+    """The credentials that are stored, where there are some."""
 
     async def __aenter__(self) -> "App":
         return self
@@ -92,6 +100,14 @@ class App(Struct, frozen=True, kw_only=True):
         """Whether a model gets no tools: it only chats."""
         return bool(model) and chats(self.runtime.parts.gateway.info(model))
 
+    def unlock(self, model: str = "") -> None:
+        """Asks for the passphrase now, if this model's service, or any without one, will need it.
+
+        Later the screen may be somebody else's, or time may be short. Raises UserError where it is wrong.
+        """
+        if self.ways:
+            self.ways.unlock(model.partition("/")[0])
+
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
         if wanted.startswith("@") and (role := self._role(wanted[1:])):
@@ -100,6 +116,7 @@ class App(Struct, frozen=True, kw_only=True):
             return await self._known(wanted)
         if self.config.settings.model:
             return self.config.settings.model
+        self.unlock()
         if found := await discover.first(self.sources, self.client):
             return f"{found.provider.name}/{found.model}"
         if not discover.configured(self.sources):
@@ -203,12 +220,13 @@ async def _complaint(endpoint: Endpoint, client: Client) -> str:
     return f"{where}: it has no model that can chat."
 
 
-def build(config: Config) -> App:
-    """Everything, put together. Opens the store, reaches out to nobody."""
+def build(config: Config, ask: Ask = str) -> App:
+    """Everything, put together. Opens the store, reaches out to nobody. `ask` gets a passphrase from a person."""
     proxies = proxies_of(config)
     client = Client(proxies=proxies)
     web = _web(config, client, proxies)
-    sources = sources_of(config)
+    ways = ways_of(config, client, ask)
+    sources = sources_of(config, ways=ways)
     endpoints = discover.named(sources)
     limits = config.settings.limits
     parts = Parts(
@@ -238,7 +256,8 @@ def build(config: Config) -> App:
         sandbox=terms_of(config),
         undo=_rules(config),
     )
-    return App(config=config, runtime=Runtime(open_log(config), parts), client=client, web=web, sources=sources)
+    runtime = Runtime(open_log(config), parts)
+    return App(config=config, runtime=runtime, client=client, web=web, sources=sources, ways=ways)
 
 
 def purse_of(config: Config) -> FilePurse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -13,6 +14,9 @@ from sylph.providers.endpoint import Endpoint, Login, on_this_machine
 from sylph.providers.local import models as local
 from sylph.providers.table import TABLE, Row
 
+if TYPE_CHECKING:
+    from sylph.providers.logins.ways import Way, Ways
+
 # Other ways in than a key.
 OTHERWISE = {
     "aws": "or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
@@ -20,10 +24,15 @@ OTHERWISE = {
 }
 
 
-def sources_of(config: Config, rows: Mapping[str, Row] = TABLE) -> discover.Settings:
-    """Where models may come from: what is configured, then what runs on this machine."""
-    told = config.settings.providers
-    found = {name: made for name, each in told.items() if (made := _endpoint(rows, name, each, config))}
+def sources_of(config: Config, rows: Mapping[str, Row] = TABLE, ways: "Ways | None" = None) -> discover.Settings:
+    """Where models may come from: what is configured or connected, then what runs on this machine."""
+    known = config.settings.providers
+    told = {**known, **{name: Provider() for name in rows if ways and name in ways and name not in known}}
+    found = {
+        name: made
+        for name, each in told.items()
+        if (made := _endpoint(rows, name, each, config, _way(ways, name, each)))
+    }
     twins = (
         replace(found[row.like], name=name, dialect=row.dialect, quirks=frozenset(row.quirks))
         for name, row in rows.items()
@@ -61,7 +70,7 @@ def missing(name: str, config: Config, rows: Mapping[str, Row] = TABLE) -> tuple
     steps = [_fill(owner, blank) for blank in table.blanks(owner, told.place) if not told.base_url]
     if owner.keys and not told.api_key and owner.entry != "none":
         where = f" (get one at {owner.console})" if owner.console else ""
-        steps.append(f"set {owner.keys[0]} to a key of {owner.title}{where}")
+        steps.append(f"sylph connect {owner.name}, or set {owner.keys[0]} to a key of {owner.title}{where}")
         steps += [OTHERWISE[owner.entry]] if owner.entry in OTHERWISE else []
     if owner.entry in ("github", "chatgpt"):
         steps.append(f"sylph connect {owner.name}")
@@ -73,9 +82,22 @@ def _fill(row: Row, blank: str) -> str:
     return f"set {variables}, or providers.{row.name}.place.{blank}: it is a part of the address of {row.title}"
 
 
-def _endpoint(rows: Mapping[str, Row], name: str, told: Provider, config: Config) -> Endpoint | None:
+def endpoint_for(name: str, key: str, config: Config, rows: Mapping[str, Row] = TABLE) -> Endpoint | None:
+    """The service with this key instead of the one that is set up; None where something else of it is missing."""
+    told = config.settings.providers.get(name, Provider())
+    return _endpoint(rows, name, replace(told, api_key=key), config, None)
+
+
+def _way(ways: "Ways | None", name: str, told: Provider) -> "Way | None":
+    """What was stored for a provider; what the environment or the config file says comes first."""
+    return ways.find(name) if ways and not (told.api_key or told.key_command) else None
+
+
+def _endpoint(rows: Mapping[str, Row], name: str, told: Provider, config: Config, way: "Way | None") -> Endpoint | None:
     row = table.row(name, rows)
     url = _url(row, told, config)
+    if way and way.base_url and not told.base_url:
+        url = way.base_url
     if name not in rows and not url:
         raise UserError(
             f"{config.file}: providers.{name}.base_url: where this service is, is missing.",
@@ -83,18 +105,21 @@ def _endpoint(rows: Mapping[str, Row], name: str, told: Provider, config: Config
             next=[f"sylph config set providers.{name}.base_url http://host:port/v1"],
         )
     key, login = _way_in(row, told, config)
-    if not url or not (told.base_url or key or login or row.local):
+    way = None if key or login else way
+    if not url or not (told.base_url or key or login or way or row.local):
         # Only prices, windows or a region are told of it: nobody said that it is to be used.
         return None
+    way = way.sent_to(url) if way else None
+    bare = told.dialect not in ("", row.dialect) or (way and way.bearer)
     return Endpoint(
         name=name,
         base_url=url,
         dialect=told.dialect or row.dialect,
-        login=login,
+        login=way.login if way else login,
         api_key=key,
-        key_from=_key_from(name, told, config),
-        key_header=row.key_header if told.dialect in ("", row.dialect) else "",
-        headers={**row.headers, **told.headers},
+        key_from=way.key_from if way else _key_from(name, told, config),
+        key_header="" if bare else row.key_header,
+        headers={**row.headers, **(way.headers if way else {}), **told.headers},
         quirks=frozenset(row.quirks),
         websocket=told.websocket,
         own=not told.base_url or table.address(row, told.place) == url,

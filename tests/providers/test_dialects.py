@@ -154,6 +154,8 @@ async def test_a_key_that_is_not_taken_is_not_shown(client: Client, dialect: str
 class Turning:
     """A login whose first token is stale."""
 
+    given = ""
+
     def __init__(self) -> None:
         self.renewals = 0
 

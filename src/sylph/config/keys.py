@@ -12,9 +12,16 @@ from sylph.config.settings import Settings
 from sylph.core.errors import UserError
 from sylph.core.similar import guess
 
-SECRETS = frozenset({"api_key", "webhook"})
+SECRETS = frozenset({"api_key", "client_secret", "webhook"})
 # What stands in the reference for a name that the user chooses.
-CHOSEN = {"providers": "NAME", "models": "ID", "headers": "HEADER", "place": "BLANK", "labels": "LABEL"}
+CHOSEN = {
+    "providers": "NAME",
+    "logins": "NAME",
+    "models": "ID",
+    "headers": "HEADER",
+    "place": "BLANK",
+    "labels": "LABEL",
+}
 
 
 class Fault(Struct, frozen=True):

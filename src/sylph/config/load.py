@@ -18,6 +18,7 @@ from sylph.providers.table import variables
 VARIABLES = {"SYLPH_MODEL": "model", "SYLPH_LOG_LEVEL": "log_level", **variables()}
 
 
+PASSPHRASE = "SYLPH_PASSPHRASE"
 SEARCH_KEYS = {"tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
 
 
@@ -51,6 +52,8 @@ class Config(Struct, frozen=True, kw_only=True):
     proxy: Proxy = Proxy()
     terminal: Terminal = Terminal()
     environ: dict[str, str] = {}
+    """Without the passphrase: nobody who gets these variables needs it."""
+    passphrase: str = ""
 
 
 def load(environ: Mapping[str, str]) -> Config:
@@ -77,7 +80,8 @@ def locate(environ: Mapping[str, str]) -> Config:
         file=_path(environ, "SYLPH_CONFIG", str(home / "config.toml")),
         proxy=_proxy(environ),
         terminal=_terminal(environ),
-        environ=dict(environ),
+        environ={name: value for name, value in environ.items() if name != PASSPHRASE},
+        passphrase=environ.get(PASSPHRASE, ""),
     )
 
 

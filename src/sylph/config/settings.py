@@ -11,6 +11,7 @@ from sylph.core.secret import HIDE
 LogLevel = Literal["debug", "info", "warning", "error"]
 Call = Literal["asked", "ended", "budget"]
 Network = Literal["judged", "off", "on", "hosts"]
+Keep = Literal["auto", "keyring", "file"]
 Dialect = Literal["", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
 
 
@@ -68,6 +69,27 @@ class Roles(Part, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="Models that take over, in this order, for a turn whose model does not answer."),
     ] = ()
+
+
+class Login(Part, frozen=True, kw_only=True):
+    client_id: Annotated[
+        str, Meta(description="The client that you may log in with. Sylph brings none: without it the login is off.")
+    ] = ""
+    client_secret: Annotated[str, Meta(description="Its secret, if it has one.")] = ""
+    authorize_url: Annotated[str, Meta(description="Another address of the login page.")] = ""
+    token_url: Annotated[str, Meta(description="Another address that gives out tokens.")] = ""
+    device_url: Annotated[str, Meta(description="Another address that gives out codes to type in.")] = ""
+    exchange_url: Annotated[str, Meta(description="Another address that lends tokens for Copilot.")] = ""
+    redirect: Annotated[
+        str, Meta(description="Where the browser comes back to on this machine; a port of 0 is any that is free.")
+    ] = ""
+    scope: Annotated[str, Meta(description="What the login is to be good for.")] = ""
+
+
+class Credentials(Part, frozen=True, kw_only=True):
+    keep: Annotated[
+        Keep, Meta(description="Where keys and logins are kept: in the system's keyring if there is one, or in files.")
+    ] = "auto"
 
 
 class Limits(Part, frozen=True, kw_only=True):
@@ -241,6 +263,8 @@ class Settings(Part, frozen=True, kw_only=True):
     providers: dict[str, Provider] = {}
     local: Local = Local()
     roles: Roles = Roles()
+    logins: dict[str, Login] = {}
+    credentials: Credentials = Credentials()
     rules: Annotated[
         tuple[Rule, ...], Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits.")
     ] = ()

@@ -28,6 +28,7 @@ class Profile:
             Path(environ.get("AWS_CONFIG_FILE") or home / ".aws" / "config"),
         )
         self._command: tuple[str, Login] | None = None
+        self._given = ""
 
     async def token(self) -> str:
         said = self._said()
@@ -36,7 +37,12 @@ class Profile:
         access, secret = said.get("aws_access_key_id", ""), said.get("aws_secret_access_key", "")
         if not access or not secret:
             raise self._failed(f"the profile {self._name!r} holds no keys", said)
-        return ":".join(filter(None, (access, secret, said.get("aws_session_token", ""))))
+        self._given = ":".join(filter(None, (access, secret, said.get("aws_session_token", ""))))
+        return self._given
+
+    @property
+    def given(self) -> str:
+        return self._command[1].given if self._command else self._given
 
     async def renewed(self, stale: str) -> str:
         command = self._said().get(PROCESS, "")

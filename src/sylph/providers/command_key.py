@@ -40,6 +40,10 @@ class CommandKey:
         async with self._alone:
             return self._key if self._key != stale and self._clock() < self._until else await self._ask()
 
+    @property
+    def given(self) -> str:
+        return self._key
+
     async def _ask(self) -> str:
         self._key = ""
         said = await self._run()

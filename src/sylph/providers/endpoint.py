@@ -11,6 +11,8 @@ from sylph.core.provider import ModelInfo
 from sylph.net.address import is_loopback
 from sylph.net.http import Timeouts
 
+SECRET = 8
+
 
 class Login(Protocol):
     """A way in that has to be kept fresh. Refreshing happens once, however many ask."""
@@ -21,6 +23,11 @@ class Login(Protocol):
 
     async def renewed(self, stale: str) -> str:
         """Another one, for a service that did not take `stale`."""
+        ...
+
+    @property
+    def given(self) -> str:
+        """The token that was given out last, so that it can be kept out of messages."""
         ...
 
 
@@ -59,11 +66,21 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     async def opened(self, stale: str = "") -> dict[str, str]:
         """The headers that let us in now: the key, and what is configured."""
-        key = await self.key(stale)
+        return self.carrying(await self.key(stale))
+
+    def carrying(self, key: str) -> dict[str, str]:
+        """The headers of a request with this key."""
         if not key:
             return dict(self.headers)
         name, value = (self.key_header, key) if self.key_header else ("Authorization", f"Bearer {key}")
         return {name: value, **self.headers}
+
+    def without_key(self, text: str) -> str:
+        """What somebody said, without the key that was sent to them."""
+        for key in (self.api_key, self.login.given if self.login else ""):
+            # A stand-in such as `x` or `none` is no secret, and would be found inside of words.
+            text = text.replace(key, "[key]") if len(key) >= SECRET else text
+        return text
 
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"

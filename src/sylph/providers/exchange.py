@@ -43,7 +43,8 @@ async def _send(
     stale: str = "",
 ) -> Response:
     path, body = what
-    url, opened = endpoint.url(path), {**headers, **await endpoint.opened(stale)}
+    key = await endpoint.key(stale)
+    url, opened = endpoint.url(path), {**headers, **endpoint.carrying(key)}
     asked = (
         client.get(url, headers=opened, timeouts=endpoint.timeouts)
         if body is None
@@ -51,5 +52,5 @@ async def _send(
     )
     response = await stack.enter_async_context(asked)
     if response.status == 401 and endpoint.login is not None and not stale:
-        return await _send(stack, client, endpoint, what, headers, await endpoint.key())
+        return await _send(stack, client, endpoint, what, headers, key)
     return response

@@ -82,7 +82,6 @@ HEADLINE: Mapping[FailureKind, str] = {
     "server_error": "{name} failed",
     "bad_request": "{name} refused the request",
 }
-SECRET = 8
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -161,9 +160,7 @@ def failure(
         said = said._replace(code=f"{said.code} {told.partition(':')[0]}".strip())
     kind = kind_of(status, said)
     asked = wait(headers)
-    # A stand-in such as `x` or `none` is no secret, and would be found inside of words.
-    secret = len(endpoint.api_key) >= SECRET
-    message = said.message.replace(endpoint.api_key, "[key]") if secret else said.message
+    message = endpoint.without_key(said.message)
     headline = HEADLINE[kind].format(name=endpoint.name, model=model or "the model")
     return ProviderError(
         kind,
@@ -243,6 +240,8 @@ def _until(value: str, now: float) -> float | None:
 def _advice(kind: FailureKind, endpoint: Endpoint, *, spent: bool) -> tuple[str, ...]:
     if spent:
         return (f"Add credit to the account at {endpoint.name}, or choose another model with -m.",)
+    if kind == "auth" and endpoint.login:
+        return (f"sylph connect {endpoint.name}  (it uses {endpoint.key_from})",)
     if kind == "auth":
         return (f"Set {endpoint.key_from or 'the key of ' + endpoint.name} to a key that is valid.",)
     if kind == "not_found":

@@ -18,12 +18,14 @@ TOOLS = (
     ".rbenv", ".rustup", ".sdkman", ".volta", "go/bin",
 )  # fmt: skip
 SECRETS = (
-    ".aws", ".azure", ".bash_history", ".boto", ".cargo/credentials", ".cargo/credentials.toml", ".config/chromium",
-    ".config/containers/auth.json", ".config/gcloud", ".config/gh", ".config/git/credentials", ".config/google-chrome",
-    ".config/op", ".config/rclone", ".docker", ".gem/credentials", ".git-credentials", ".gnupg",
-    ".gradle/gradle.properties", ".kube", ".local/share/keyrings", ".m2/settings.xml", ".mozilla", ".my.cnf",
-    ".mysql_history", ".netrc", ".npmrc", ".password-store", ".pgpass", ".psql_history", ".pypirc", ".python_history",
-    ".s3cfg", ".ssh", ".terraform.d/credentials.tfrc.json", ".vault-token", ".zsh_history",
+    ".aws", ".azure", ".bash_history", ".boto", ".cargo/credentials", ".cargo/credentials.toml",
+    ".claude/.credentials.json", ".codex/auth.json", ".config/chromium", ".config/containers/auth.json",
+    ".config/gcloud", ".config/gh", ".config/git/credentials", ".config/github-copilot", ".config/google-chrome",
+    ".config/op", ".config/rclone", ".docker", ".gem/credentials", ".gemini/oauth_creds.json", ".git-credentials",
+    ".gnupg", ".gradle/gradle.properties", ".kube", ".local/share/keyrings", ".m2/settings.xml", ".mozilla",
+    ".my.cnf", ".mysql_history", ".netrc", ".npmrc", ".password-store", ".pgpass", ".psql_history", ".pypirc",
+    ".python_history", ".qwen/oauth_creds.json", ".s3cfg", ".ssh", ".terraform.d/credentials.tfrc.json",
+    ".vault-token", ".zsh_history",
 )  # fmt: skip
 # Only root can read these, and a sandboxed root still is one to the files.
 ROOTS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh")

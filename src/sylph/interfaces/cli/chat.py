@@ -42,6 +42,7 @@ async def converse(app: App, options: Options) -> int:
 
 
 async def open_chat(app: App, options: Options, summary: Summary | None = None) -> int:
+    app.unlock(summary.model if summary else options.model)
     chat = Chat(app, front_for(app, quiet=options.quiet), options)
     folder = Path(summary.workspace) if summary else (options.cwd or Path()).resolve()
     if not options.quiet:

@@ -11,12 +11,15 @@ from typing import Literal
 import msgspec
 
 from sylph import __version__
+from sylph.access import credentials_of
 from sylph.app import NO_MODEL, App, store_of
 from sylph.config import Config
+from sylph.core.errors import StoreError
 from sylph.core.text import count
 from sylph.interfaces.cli.confinement import layer_of
 from sylph.interfaces.cli.reach import Reached, reach
 from sylph.interfaces.render import size
+from sylph.providers.credentials.entry import Entry
 from sylph.tools.ripgrep import located
 
 Grade = Literal["ok", "warn", "fail"]
@@ -41,6 +44,7 @@ def machine(place: Config) -> Iterator[Finding]:
     yield folder("home", place.home)
     yield folder("data", place.data)
     yield space(place.data)
+    yield credentials(place)
     yield search(place)
     yield shell()
     kind = place.terminal.kind or "none"
@@ -57,6 +61,21 @@ def folder(what: str, path: Path) -> Finding:
     if path.stat().st_mode & OTHERS:
         return Finding(what, "warn", f"{path} can be looked into by others", (f"chmod 700 {path}",))
     return Finding(what, "ok", str(path))
+
+
+def credentials(place: Config) -> Finding:
+    """What is stored of keys and logins, looked at without opening any of it."""
+    store = credentials_of(place, str)
+    entries = list(store.entries())
+    for damaged in (each for each in entries if isinstance(each, StoreError)):
+        return Finding("keys", "fail", str(damaged), damaged.trouble.next)
+    over = [each.provider for each in entries if isinstance(each, Entry) and each.ended]
+    if over:
+        said = f"the login to {', '.join(over)} is over"
+        return Finding("keys", "warn", said, tuple(f"sylph connect {name}" for name in over))
+    if not entries:
+        return Finding("keys", "ok", "none stored: sylph connect  saves a key or logs in")
+    return Finding("keys", "ok", f"{count(len(entries), 'credential')} stored; a new one goes to {store.where()}")
 
 
 def space(path: Path) -> Finding:
@@ -130,7 +149,9 @@ def services(reached: list[Reached]) -> list[Finding]:
 
 def service(one: Reached) -> Finding:
     if one.trouble:
-        what = f"{one.name} at {one.url}: {one.trouble.message}"
+        key = f" (with {one.key_from})" if one.key_from else ""
+        what = f"{one.name} at {one.url}{key}: {one.trouble.message}"
         return Finding("models", "fail", what, one.trouble.next or ("check its address, its key and the network",))
     only = ", chat only" if all(info.calls is False for info in one.models) else ""
-    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}{only}")
+    key = f", with {one.key_from}" if one.key_from else ""
+    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}{only}{key}")

@@ -1,6 +1,7 @@
 """What every command holds: the configuration, and the way to the runtime."""
 
 import asyncio
+import getpass
 import logging
 import os
 import shutil
@@ -57,8 +58,19 @@ def _run(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
 async def _built(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
     from sylph.app import build
 
-    async with build(config) as app:
+    async with build(config, ask_passphrase) as app:
         return await work(app)
+
+
+def ask_passphrase() -> str:
+    """The passphrase of the credentials, from the person at the terminal; empty where there is none."""
+    if not sys.stderr.isatty():
+        return ""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY))
+        return getpass.getpass("The passphrase of your credentials (not shown): ")
+    except (OSError, EOFError):
+        return ""
 
 
 def put_json(value: object) -> int:

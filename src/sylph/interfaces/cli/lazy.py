@@ -29,6 +29,8 @@ COMMANDS: dict[str, Entry] = {
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
     "models": Entry("models", "The models that can be used; install a small one, add your own file."),
     "roles": Entry("roles", "Which model does what: main, scout, judge, background, embed, fallback."),
+    "connect": Entry("connect", "Save a key, or log in to a service; see what is connected."),
+    "disconnect": Entry("disconnect", "Forget the key and the login of a service."),
     "tools": Entry("tools", "What the agent can do, and what of it needs your yes."),
     "policy": Entry("policy", "The rules about what may be done, and why a call would be allowed or not."),
     "config": Entry("settings", "Show and change the configuration."),

@@ -7,7 +7,7 @@ import click
 from msgspec.structs import asdict
 
 from sylph.app import App
-from sylph.core.errors import NoModel
+from sylph.core.errors import NoModel, UserError
 from sylph.core.provider import ModelInfo
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.models_local import add, install, remove
@@ -45,9 +45,7 @@ def listed(door: Door, filter: str, *, as_json: bool) -> int:
     rows = [(f"{one.name}/{info.name}", one, info) for one in reached for info in one.models]
     rows = [(name, one, info) for name, one, info in rows if filter.lower() in name.lower()]
     if as_json:
-        return put_json(
-            [{"id": name, "default": name == best, **asdict(info), "from": one.url} for name, one, info in rows]
-        )
+        return put_json([_told(name, one, info, default=name == best) for name, one, info in rows])
     for one in reached:
         if one.trouble and one.configured:
             sys.stderr.write(f"sylph: {one.name} at {one.url}: {flat(one.trouble.message, 200)}\n")
@@ -63,6 +61,9 @@ def listed(door: Door, filter: str, *, as_json: bool) -> int:
         put(f"No model has {filter!r} in its name.")
         return 0
     put_table([["  MODEL", "WINDOW", "IN", "OUT", "TAKES", "FROM"], *table], drop=(5, 2, 3, 4, 1))
+    for one in reached:
+        if one.key_from and any(each is one for _, each, _ in rows):
+            sys.stderr.write(f"{one.name}: {one.key_from}\n")
     return 0
 
 
@@ -71,11 +72,15 @@ command.add_command(add)
 command.add_command(remove)
 
 
+def _told(name: str, one: Reached, info: ModelInfo, *, default: bool) -> dict[str, object]:
+    return {"id": name, "default": default, **asdict(info), "from": one.url, "key_from": one.key_from}
+
+
 async def _look(app: App) -> tuple[list[Reached], str]:
     reached = await reach(app, seconds=5.0)
     try:
         best = await app.choose()
-    except NoModel:
+    except UserError:
         best = ""
     return reached, best
 

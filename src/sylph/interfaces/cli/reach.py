@@ -1,11 +1,13 @@
 """Which model services answer, asked all at once and not for long."""
 
 import asyncio
+from contextlib import suppress
 
 from msgspec import Struct
 
 from sylph.app import App
-from sylph.core.errors import ProviderError, Trouble
+from sylph.config.keys import mask
+from sylph.core.errors import ProviderError, Trouble, UserError
 from sylph.core.provider import ModelInfo
 from sylph.providers import discover
 from sylph.providers.endpoint import Endpoint
@@ -20,10 +22,14 @@ class Reached(Struct, frozen=True, kw_only=True):
     configured: bool
     models: tuple[ModelInfo, ...] = ()
     trouble: Trouble | None = None
+    key_from: str = ""
+    """Where its key comes from, with the end of it; empty where it has none."""
 
 
 async def reach(app: App, *, seconds: float) -> list[Reached]:
     """Every configured service, and those on this machine that answer."""
+    with suppress(UserError):  # Each service tells of it then.
+        app.unlock()
     configured = {endpoint.name for endpoint in discover.configured(app.sources)}
     asked = await asyncio.gather(*(_ask(app, each, each.name in configured, seconds) for each in app.endpoints))
     return [one for one in asked if one.configured or one.models]
@@ -40,4 +46,17 @@ async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -
     except TimeoutError:
         trouble = Trouble("timeout", f"no answer within {seconds:.0f} s")
     known = found or tuple(endpoint.models.values())
-    return Reached(name=endpoint.name, url=endpoint.base_url, configured=configured, models=known, trouble=trouble)
+    return Reached(
+        name=endpoint.name,
+        url=endpoint.base_url,
+        configured=configured,
+        models=known,
+        trouble=trouble,
+        key_from=_key_from(endpoint),
+    )
+
+
+def _key_from(endpoint: Endpoint) -> str:
+    if endpoint.api_key:
+        return f"{endpoint.key_from} ({mask(endpoint.api_key)})"
+    return endpoint.key_from if endpoint.login else ""

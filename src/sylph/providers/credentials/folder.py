@@ -118,7 +118,8 @@ class Folder:
     def made(self) -> None:
         """The folder, ours alone."""
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.root.parent, self.root):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.guard()
         except OSError as error:
             raise _bad(self.root, _why(error)) from error

@@ -30,6 +30,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     path: tuple[str, ...]
     """The variable that may name its folder, that folder under the home, and the file in it."""
     read: Callable[[bytes], Lent | None]
+    bearer: bool = False
+    """Whether it is a token where the service usually wants a key."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     renewed_by: str = ""
     """What a person does to have it renewed."""
     terms: str
@@ -162,7 +165,8 @@ _KEY = "It is an API key that you gave to {}; what Sylph uses is billed to the s
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
-        name="claude-code", title="Claude Code", provider="anthropic", read=_claude,
+        name="claude-code", title="Claude Code", provider="anthropic", read=_claude, bearer=True,
+        headers={"anthropic-beta": "oauth-2025-04-20"},
         path=("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
         renewed_by="start `claude` once: it renews its login", terms=_OWN.format("Claude Code"),
     ),

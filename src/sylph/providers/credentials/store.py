@@ -1,6 +1,7 @@
 """Where credentials are kept: in the system's keyring if there is one, else in files, sealed if a passphrase is set."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
@@ -48,6 +49,8 @@ class Store:
         self._keep, self._told, self._ask, self._find = keep, passphrase, ask, find
         self._clock = clock or SystemClock()
         self._opened: tuple[seal.Vault, bytes] | None = None
+        self._answer: str | None = None
+        self._asking = threading.Lock()
 
     def kind(self, provider: str) -> Kind | None:
         """Which credential would be used for a provider; None where there is none."""
@@ -123,7 +126,6 @@ class Store:
                     keyring.remove(self._place(Entry(provider=provider, kind=kind)))
                 if self.folder.remove(provider, kind):
                     gone.append(kind)
-        self.folder.lock(provider).unlink(missing_ok=True)
         return tuple(gone)
 
     def key(self) -> bytes:
@@ -133,7 +135,18 @@ class Store:
             return b""
         if self._opened and self._opened[0] == vault:
             return self._opened[1]
-        passphrase = self._told or self._ask()
+        with self._asking:
+            if self._opened and self._opened[0] == vault:
+                return self._opened[1]
+            key = self._unwrapped(vault)
+            self._opened = (vault, key)
+            return key
+
+    def _unwrapped(self, vault: seal.Vault) -> bytes:
+        if self._answer is None:
+            # Asked once: whoever mistypes it starts the command again.
+            self._answer = self._told or self._ask()
+        passphrase = self._answer
         if not passphrase:
             raise UserError(
                 "The credentials are sealed, and nobody gave the passphrase.",
@@ -143,7 +156,6 @@ class Store:
         key = seal.unwrap(vault, passphrase)
         if key is None:
             raise UserError(WRONG, kind="passphrase", next=["try again; nothing was changed"])
-        self._opened = (vault, key)
         return key
 
     def vault(self) -> seal.Vault | None:

@@ -28,6 +28,10 @@ class BorrowedLogin:
             raise self._over("is not accepted")
         return token
 
+    @property
+    def given(self) -> str:
+        return self._read[1].token if self._read else ""
+
     def _now(self) -> Lent:
         try:
             changed = place(self._tool, self._environ).stat().st_mtime_ns

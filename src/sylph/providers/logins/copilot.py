@@ -16,8 +16,8 @@ from sylph.providers.logins.tokens import Tokens
 TERMS = """\
 GitHub Copilot is made for editors and GitHub's own programs. Using it from another program may be against GitHub's
 terms for Copilot, and may end the access without notice. Sylph brings no client id: you give the one of an OAuth app
-that you may use, and it says to GitHub that it is Sylph, not an editor. What you send is seen by GitHub and by whoever
-runs the model."""
+that you may use. To GitHub it calls itself Sylph; the headers that go to Copilot are in providers.copilot.headers.
+What you send is seen by GitHub and by whoever runs the model."""
 GITHUB = "https://github.com/login"
 SERVICE = Service(
     name="copilot",
@@ -105,6 +105,10 @@ class Lent:
             if self._tokens.access == stale:
                 await self._lend()
             return self._tokens.access
+
+    @property
+    def given(self) -> str:
+        return self._tokens.access
 
     async def _lend(self) -> None:
         github = await self._github.token()

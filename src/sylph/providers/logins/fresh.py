@@ -51,6 +51,10 @@ class FreshLogin:
             return (await self._renewed(stale)).access
 
     @property
+    def given(self) -> str:
+        return self._known[1].access if self._known else ""
+
+    @property
     def _now(self) -> float:
         return self._clock.now() / 1000
 

@@ -40,6 +40,10 @@ class SavedKey:
                 raise self._bad("it does not accept the saved key")
             return self._key
 
+    @property
+    def given(self) -> str:
+        return self._key
+
     def _read(self) -> str:
         try:
             entry = self._store.entry(self._provider, "key")

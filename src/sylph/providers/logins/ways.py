@@ -1,35 +1,45 @@
 """How to get in to a provider, in the order that users expect: a stored login, a borrowed one, a saved key."""
 
-from collections.abc import AsyncGenerator, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import cached_property, partial
+from importlib import import_module
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import StoreError
 from sylph.net.http import Client
-from sylph.providers.credentials.entry import Entry, Kind
+from sylph.providers.credentials.entry import Entry
 from sylph.providers.credentials.others import TOOLS, Tool
 from sylph.providers.credentials.store import Store
 from sylph.providers.endpoint import Login
-from sylph.providers.logins import chatgpt, copilot
 from sylph.providers.logins.borrowed import BorrowedLogin
 from sylph.providers.logins.fresh import FreshLogin
 from sylph.providers.logins.oauth import Service
 from sylph.providers.logins.saved import SavedKey
 from sylph.providers.logins.tokens import Tokens
 
-RENEW = {"chatgpt": chatgpt.renew, "copilot": copilot.renew}
-
 
 class Way(Struct, frozen=True, kw_only=True):
     """A way in. Nothing is read or reached before its login is asked for a token."""
 
-    login: Login
+    login: Login | None
     key_from: str
     """Where the key comes from, for people."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     base_url: str = ""
+    """Where the service is for this login, if not where it usually is."""
+    only_for: str = ""
+    """The address that a key was given for; it is sent to no other."""
+    bearer: bool = False
+    """Whether it is a token where the service usually wants a key."""
+
+    def sent_to(self, url: str) -> "Way":
+        """The way to this address, which is none where the key was given for another."""
+        if not self.only_for or urlsplit(self.only_for)[:2] == urlsplit(url)[:2]:
+            return self
+        return Way(login=None, key_from=f"{self.key_from} is not sent there: it is for {self.only_for}")
 
 
 class Ways:
@@ -40,11 +50,11 @@ class Ways:
         store: Store,
         client: Client,
         *,
-        services: Mapping[str, Service],
+        services: Callable[[], Mapping[str, Service]],
         environ: Mapping[str, str],
         clock: Clock | None = None,
     ) -> None:
-        self.store, self.services, self.environ = store, services, environ
+        self.store, self._services, self.environ = store, services, environ
         self._client, self._clock = client, clock or SystemClock()
         self._kinds = store.kinds()
 
@@ -54,18 +64,29 @@ class Ways:
     def find(self, provider: str) -> Way | None:
         """The way in to a provider; None where it has no credential, or a damaged one."""
         kind = self._kinds.get(provider)
-        if kind is None:
-            return None
+        return self._way(self._entry(provider) or Entry(provider=provider, kind=kind)) if kind else None
+
+    def _entry(self, provider: str) -> Entry | None:
+        """What is known of it; nothing of a damaged one, which is told by whoever needs its secret."""
         try:
-            entry = self.store.entry(provider, kind)
+            return self.store.entry(provider, self._kinds[provider])
         except StoreError:
-            entry = None
-        return self._way(entry or Entry(provider=provider, kind=kind))
+            return None
+
+    def unlock(self, provider: str = "") -> None:
+        """Has the passphrase asked for, where the credential of this provider, or of any, is sealed with one."""
+        wanted = [name for name in self._kinds if provider in ("", name)]
+        if any(entry and entry.sealed for entry in map(self._entry, wanted)):
+            self.store.key()
+
+    @cached_property
+    def services(self) -> Mapping[str, Service]:
+        return self._services()
 
     def _way(self, entry: Entry) -> Way | None:
         told = told_of(entry)
         if entry.kind == "key":
-            return Way(login=SavedKey(self.store, entry.provider), key_from=told)
+            return Way(login=SavedKey(self.store, entry.provider), key_from=told, only_for=entry.base_url)
         if entry.kind == "borrowed":
             tool = tool_named(entry.account)
             return self._borrowed(tool, entry, told) if tool else None
@@ -80,13 +101,18 @@ class Ways:
         login: Login = BorrowedLogin(tool, self.environ)
         headers = dict(entry.headers)
         if service := self.services.get(tool.provider):
+            from sylph.providers.logins.copilot import Lent
+
             headers = {**service.headers, **headers}
-            if service.exchange_url:
-                login = copilot.Lent(service, self._client, login, self._clock)
-        return Way(login=login, key_from=told, headers=headers, base_url=entry.base_url)
+            if tool.provider == "copilot":
+                login = Lent(service, self._client, login, self._clock)
+        return Way(
+            login=login, key_from=told, headers={**headers, **tool.headers}, base_url=entry.base_url, bearer=tool.bearer
+        )
 
     def _renew(self, service: Service, tokens: Tokens) -> AsyncGenerator[Tokens, None]:
-        return RENEW[service.name](service, self._client, tokens, self._clock)
+        """By the module of that name."""
+        return import_module(f"sylph.providers.logins.{service.name}").renew(service, self._client, tokens, self._clock)
 
 
 def tool_named(name: str) -> Tool | None:
@@ -100,5 +126,5 @@ def told_of(entry: Entry) -> str:
         return f"the login of {tool.title if tool else entry.account}"
     where = {"keyring": "the system's keyring", "file": "Sylph's credentials"}[entry.place]
     sealed = ", sealed" if entry.sealed else ""
-    what: dict[Kind, str] = {"key": "a saved key", "login": "a login", "borrowed": ""}
-    return f"{what[entry.kind]} in {where}{sealed}"
+    what = f"a saved key ({entry.tail})" if entry.kind == "key" else "a login"
+    return f"{what} in {where}{sealed}"

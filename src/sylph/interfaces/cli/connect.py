@@ -1,0 +1,119 @@
+"""`sylph connect`: keys, logins and other tools' credentials, each kept only after it was shown to work."""
+
+import sys
+from typing import Any
+
+import click
+
+from sylph.access import credentials_of, services_of
+from sylph.core.errors import UserError
+from sylph.core.similar import guess
+from sylph.core.text import count
+from sylph.interfaces.cli import connecting
+from sylph.interfaces.cli.connected import show
+from sylph.interfaces.cli.connecting import Wish
+from sylph.interfaces.cli.door import Door, ask_passphrase, put
+from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.cli.secrets import fresh_passphrase
+from sylph.providers.table import TABLE
+
+ANY = "PROVIDER"
+
+
+class Connect(click.Group):
+    """A first word that is no command is a provider."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        named = args[0] not in self.commands
+        return super().resolve_command(ctx, [ANY, *args] if named else [args[0], *args[1:]])
+
+
+@click.group(cls=Connect, invoke_without_command=True)
+@json_option
+@click.pass_obj
+@click.pass_context
+def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
+    """Save a key, or log in to a service: `sylph connect openai`. Alone it shows what is connected and what could be.
+
+    A key is asked for without an echo and checked before it is kept; it is never an argument, which others could see.
+
+    \b
+      sylph connect anthropic
+      pass show groq | sylph connect groq --stdin
+      sylph connect chatgpt
+      sylph connect anthropic --from claude-code
+    """
+    return None if context.invoked_subcommand else show(door, as_json=as_json)
+
+
+@command.command(ANY)
+@click.argument("provider", metavar="")
+@click.option("--stdin", "stdin", is_flag=True, help="Read the key from stdin.")
+@click.option("--no-check", is_flag=True, help="Keep the key without asking the service whether it is good.")
+@click.option("--device", is_flag=True, help="Log in by a code that you type in on any device.")
+@click.option("--browser", is_flag=True, help="Log in with the browser of this machine.")
+@click.option("--no-browser", is_flag=True, help="Only print the link; open no browser.")
+@click.option("--from", "tool", default="", metavar="TOOL", help="Use another tool's login; asked for, and remembered.")
+@click.option("--yes", is_flag=True, help="Agree to the terms that are shown.")
+@click.pass_obj
+def provider(door: Door, **told: Any) -> int:
+    """Save a key of PROVIDER, or log in to it."""
+    wish = Wish(**told)
+    name = _known(door, wish.provider)
+    if wish.tool:
+        return connecting.borrow(door, wish, name)
+    if name in services_of(door.config):
+        return connecting.log_in(door, wish, name)
+    return connecting.save_key(door, wish, name)
+
+
+@command.command()
+@json_option
+@click.pass_obj
+def status(door: Door, *, as_json: bool) -> int:
+    """Show what is connected, where each key comes from, and which other tools have logins here."""
+    return show(door, as_json=as_json)
+
+
+@command.command()
+@click.option("--remove", is_flag=True, help="Keep credentials without a passphrase from now on.")
+@click.option("--stdin", "stdin", is_flag=True, help="Read the new passphrase from stdin.")
+@click.pass_obj
+def passphrase(door: Door, *, remove: bool, stdin: bool) -> int:
+    """Set, change or remove the passphrase that credentials in files are sealed with.
+
+    The one that is set now comes from SYLPH_PASSPHRASE, or is asked for. Credentials in the system's keyring need none.
+    """
+    store = credentials_of(door.config, ask_passphrase)
+    there = store.vault() is not None
+    if remove:
+        if not there:
+            raise UserError("No passphrase is set.", kind="not_found", next=["sylph connect passphrase"])
+        opened = count(store.remove_passphrase(), "credential")
+        put(f"The passphrase is removed; {opened} opened, to lie in files that only you can read.")
+        return 0
+    if there:
+        store.key()
+    sealed = store.set_passphrase(fresh_passphrase(stdin=stdin))
+    put(f"The passphrase is {'changed' if there else 'set'}; {count(sealed, 'credential')} newly sealed.")
+    sys.stderr.write("sylph: without it the credentials cannot be opened by anybody: keep it somewhere safe.\n")
+    return 0
+
+
+def _known(door: Door, name: str) -> str:
+    """The provider that keeps the key: one service may speak two dialects."""
+    rows, told = TABLE, door.config.settings.providers
+    if name in rows:
+        return rows[name].like or name
+    if name in told:
+        return name
+    raise UserError(
+        f"There is no provider {name!r}.{guess(name, [*rows, *told])}",
+        kind="not_found",
+        next=[
+            f"the providers are {', '.join(each for each in rows if not rows[each].local)}",
+            f"sylph config set providers.{name}.base_url URL  for another service",
+        ],
+    )

@@ -1,0 +1,351 @@
+"""`sylph connect`: keys and logins through the real program, from the prompt to the wire."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.flows.program import Done, Model, Sylph, finished
+from tests.flows.told import results
+from tests.model_server import Asked, ModelServer, Step, call, calls, fail, say
+from tests.oauth_server import ACCOUNT, OAuthServer, error, html
+from tests.providers.test_oauth import visited
+
+KEY = "gsk-canary-0123456789abcdef"
+ROOT = Path(__file__).parents[2]
+
+
+def configure(sylph: Sylph, *tables: str) -> None:
+    (sylph.home / "sylph" / "config.toml").write_text("probe = false\n" + "".join(tables))
+
+
+def at(server: ModelServer | OAuthServer, provider: str = "groq") -> str:
+    url = server.url if isinstance(server, ModelServer) else f"{server.url}/v1"
+    return f'[providers.{provider}]\nbase_url = "{url}"\ndialect = "chat"\n'
+
+
+def connected(sylph: Sylph, server: ModelServer) -> None:
+    configure(sylph, at(server))
+    sylph.environ.clear()
+
+
+async def save(sylph: Sylph, *more: str, key: str = KEY, **env: str) -> Done:
+    return await sylph.run("connect", "groq", "--stdin", *more, stdin=f"{key}\n".encode(), **env)
+
+
+def bearer(asked: Asked) -> str:
+    return asked.headers["authorization"].removeprefix("Bearer ")
+
+
+def credentials(sylph: Sylph) -> str:
+    folder = sylph.home / "sylph" / "credentials"
+    return "".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
+
+
+async def test_a_key_is_saved_shown_used_and_forgotten(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello.")])
+    connected(sylph, server)
+    done = await save(sylph)
+    assert done.code == 0, done.err
+    assert "the key …cdef is kept in a file that only you can read" in done.out
+    assert "1 model can be used" in done.out
+    assert (await sylph.run("-m", "groq/scripted", "hi")).out == "Hello.\n"
+    assert bearer(server.requests[0]) == KEY
+    shown = [
+        await sylph.run(*words)
+        for words in (("connect", "status"), ("doctor",), ("models",), ("config",), ("session", "export", "last"))
+    ]
+    assert all("canary" not in one.out + one.err for one in shown)
+    assert all("a saved key (…cdef) in Sylph's credentials" in one.out + one.err for one in shown[:3])
+    (row,) = (await sylph.run("connect", "status", "--json")).json["connected"]
+    assert (row["provider"], row["kind"], row["key"], row["used"]) == ("groq", "key", "…cdef", True)
+    assert (await sylph.run("models", "--json")).json[0]["key_from"] == row["key_from"]
+    assert "the key forgotten" in (await sylph.run("disconnect", "groq")).out
+    assert (await sylph.run("connect", "status", "--json")).json["connected"] == []
+    assert "canary" not in credentials(sylph)
+    again = await sylph.run("disconnect", "groq")
+    assert (again.code, "Nothing of 'groq' is stored" in again.err) == (1, True)
+
+
+async def test_a_key_that_the_service_refuses_is_not_kept(sylph: Sylph) -> None:
+    async with OAuthServer() as server:
+        configure(sylph, at(server))
+        for answer, words in ((error("bad", 401, message=f"no: {KEY}"), "does not accept"), (html(502), "--no-check")):
+            server.trouble["v1/models"] = [answer]
+            done = await save(sylph)
+            assert done.code == 1
+            assert words in done.err
+            assert "The key was not kept" in done.err
+            assert "canary" not in done.err
+        assert (await sylph.run("connect", "status", "--json")).json["connected"] == []
+        assert (await save(sylph, "--no-check")).code == 0
+
+
+@pytest.mark.parametrize("key", ["", "two words", "snow☃man", "x" * 20_000, "line\x07bell"])
+async def test_what_is_no_key_is_refused(sylph: Sylph, key: str) -> None:
+    done = await save(sylph, "--no-check", key=key)
+    assert done.code == 2
+    assert not (sylph.home / "sylph" / "credentials").exists()
+
+
+async def test_a_key_is_typed_unseen(sylph: Sylph, model: Model) -> None:
+    connected(sylph, await model([]))
+    terminal = await sylph.open("connect", "groq")
+    await terminal.see("The key of Groq")
+    terminal.type(f"{KEY}\n")
+    await terminal.see("is kept in")
+    assert await terminal.end() == 0
+    assert "canary" not in terminal.raw
+    done = await sylph.run("connect", "groq")
+    assert (done.code, "--stdin" in done.err) == (2, True)
+
+
+async def test_the_environment_comes_first_and_is_told(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello.")])
+    connected(sylph, server)
+    done = await save(sylph, GROQ_API_KEY="from-the-environment")
+    assert "GROQ_API_KEY is set too, and comes before it" in done.err
+    await sylph.run("-m", "groq/scripted", "hi", GROQ_API_KEY="from-the-environment")
+    assert bearer(server.requests[0]) == "from-the-environment"
+
+
+async def test_a_key_is_sent_only_to_the_address_it_was_given_for(sylph: Sylph, model: Model) -> None:
+    first, other = await model([say("Hello.")]), await model([say("Hello.")])
+    connected(sylph, first)
+    await save(sylph)
+    configure(sylph, at(other))
+    done = await sylph.run("-m", "groq/scripted", "hi")
+    assert done.out == "Hello.\n"
+    assert "authorization" not in other.requests[0].headers
+
+
+async def test_a_damaged_credential_hurts_nobody_else(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello.")])
+    configure(sylph, at(server), at(server, "mine"))
+    await save(sylph)
+    (sylph.home / "sylph" / "credentials" / "groq.key.json").write_text("{")
+    assert (await sylph.run("-m", "mine/scripted", "hi")).out == "Hello.\n"
+    done = await sylph.run("-m", "groq/scripted", "hi")
+    assert done.code == 4
+    assert "groq.key.json cannot be used: it is damaged" in done.err
+    assert "damaged" in (await sylph.run("connect", "status")).out
+    assert "fail  keys" in (await sylph.run("doctor")).out
+    assert (await sylph.run("disconnect", "groq")).code == 0
+
+
+async def test_no_tool_and_no_command_reads_the_credentials(sylph: Sylph, model: Model) -> None:
+    path = sylph.home / "sylph" / "credentials" / "groq.key.json"
+    link = sylph.workspace / "link"
+    link.symlink_to(path.parent)
+    tries = [
+        ("read", {"path": str(path)}),
+        ("read", {"path": "link/groq.key.json"}),
+        ("grep", {"pattern": "canary", "path": str(path.parent)}),
+        ("shell", {"command": f"cat {path} {path.parent}/*; grep -r canary {sylph.home}; cat link/*"}),
+        ("shell", {"command": "tr '\\0' '\\n' < /proc/$PPID/environ; env"}),
+        ("python", {"code": f"print(open({str(path)!r}).read())"}),
+    ]
+    server = await model([calls(*tries), say("I could not.")])
+    connected(sylph, server)
+    await save(sylph, SYLPH_PASSPHRASE="canary passphrase")
+    (sylph.home / "sylph" / "credentials" / "plain.key.json").write_text(json.dumps({"secret": KEY}))
+    done = await sylph.run("-m", "groq/scripted", "--mode", "trust", "steal it", SYLPH_PASSPHRASE="canary passphrase")
+    told = results(server)
+    assert len(told) == len(tries)
+    assert not any("canary-" in one or "canary pass" in one for one in told), told
+    assert "canary-" not in done.out + done.err
+
+
+async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello."), say("Again."), say("Once more.")])
+    connected(sylph, server)
+    run = ("-m", "groq/scripted", "hi")
+    assert "sealed with your passphrase" in (await save(sylph, SYLPH_PASSPHRASE="correct horse")).out
+    assert "canary" not in credentials(sylph)
+    assert (await sylph.run(*run, SYLPH_PASSPHRASE="correct horse")).out == "Hello.\n"
+    wrong = await sylph.run(*run, SYLPH_PASSPHRASE="wrong horse")
+    assert (wrong.code, "That is not the passphrase" in wrong.err) == (1, True)
+    assert "nobody gave the passphrase" in (await sylph.run(*run)).err
+    short = await sylph.run("connect", "passphrase", "--stdin", stdin=b"short\n", SYLPH_PASSPHRASE="correct horse")
+    assert (short.code, "8 characters" in short.err) == (2, True)
+    refused = await sylph.run("connect", "passphrase", "--stdin", stdin=b"battery staple\n", SYLPH_PASSPHRASE="wrong")
+    assert refused.code == 1
+    changed = await sylph.run(
+        "connect", "passphrase", "--stdin", stdin=b"battery staple\n", SYLPH_PASSPHRASE="correct horse"
+    )
+    assert "The passphrase is changed" in changed.out
+    terminal = await sylph.open(*run)
+    await terminal.see("The passphrase of your credentials")
+    terminal.type("battery staple\n")
+    await terminal.see("Again.")
+    assert await terminal.end() == 0
+    gone = await sylph.run("connect", "passphrase", "--remove", SYLPH_PASSPHRASE="battery staple")
+    assert "1 credential opened" in gone.out
+    assert (await sylph.run(*run)).out == "Once more.\n"
+
+
+async def test_the_keyring_of_the_system_is_used_where_there_is_one(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello.")])
+    connected(sylph, server)
+    ring = sylph.home / "ring"
+    sylph.environ.update(
+        PYTHONPATH=str(ROOT), PYTHON_KEYRING_BACKEND="tests.keyring_backend.FileKeyring", TEST_KEYRING=str(ring)
+    )
+    assert "kept in the system's keyring (a keyring for tests)" in (await save(sylph)).out
+    assert "canary" not in credentials(sylph)
+    assert KEY in ring.read_text()
+    assert (await sylph.run("-m", "groq/scripted", "hi")).out == "Hello.\n"
+    ring.with_suffix(".locked").touch()
+    locked = await sylph.run("-m", "groq/scripted", "hi")
+    assert (locked.code, "unlock the keyring" in locked.err) == (4, True)
+    ring.with_suffix(".locked").unlink()
+    await sylph.run("disconnect", "groq")
+    assert "canary" not in ring.read_text()
+    configure(sylph, at(server), '[credentials]\nkeep = "file"\n')
+    assert "a file that only you can read" in (await save(sylph)).out
+
+
+async def test_other_tools_logins_are_read_only_after_a_yes(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello."), say("Hello.")])
+    configure(sylph, at(server, "openai"))
+    sylph.environ.clear()
+    theirs = sylph.home / ".codex" / "auth.json"
+    theirs.parent.mkdir()
+    theirs.write_text(json.dumps({"OPENAI_API_KEY": KEY, "tokens": None}))
+    before = theirs.stat()
+    overview = await sylph.run("connect")
+    assert f"Codex CLI ({theirs}): sylph connect openai --from codex-key" in overview.out
+    await sylph.run("-m", "openai/scripted", "hi")
+    assert "authorization" not in server.requests[0].headers
+    refused = await sylph.run("connect", "openai", "--from", "codex-key")
+    assert (refused.code, "add --yes if you agree" in refused.err) == (3, True)
+    terminal = await sylph.open("connect", "openai", "--from", "codex-key")
+    await terminal.see("from now on?")
+    terminal.type("y\n")
+    assert await terminal.end() == 0
+    await sylph.run("-m", "openai/scripted", "hi")
+    assert bearer(server.requests[1]) == KEY
+    assert (theirs.stat().st_mtime_ns, theirs.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert "canary" not in credentials(sylph)
+    theirs.unlink()
+    gone = await sylph.run("-m", "openai/scripted", "hi")
+    assert (gone.code, "give `codex` a key" in gone.err) == (4, True)
+    await sylph.run("disconnect", "openai")
+    assert "the login of Codex" not in (await sylph.run("connect", "status")).out
+
+
+async def test_without_a_client_id_a_login_is_off(sylph: Sylph) -> None:
+    done = await sylph.run("connect", "chatgpt", "--yes")
+    assert done.code == 2
+    assert "terms of use" in done.err
+    assert "logins.chatgpt.client_id" in done.err
+    configure(sylph, '[logins.chatgtp]\nclient_id = "x"\n')
+    done = await sylph.run("hi")
+    assert (done.code, "Did you mean 'chatgpt'?" in done.err) == (2, True)
+
+
+async def test_copilot_by_a_code(sylph: Sylph, model: Model) -> None:
+    async with OAuthServer() as oauth:
+        server = await model([say("Hello.")])
+        configure(sylph, at(server, "copilot"), oauth.settings("copilot"))
+        refused = await sylph.run("connect", "copilot")
+        assert (refused.code, oauth.asked) == (3, []), "nothing happens before the terms are agreed to"
+        oauth.trouble["token"] = [error("authorization_pending")]
+        done = await sylph.run("connect", "copilot", "--yes")
+        assert done.code == 0, done.err
+        assert "ABCD-EFGH" in done.err
+        assert "you are logged in" in done.out
+        assert (await sylph.run("-m", "copilot/scripted", "hi")).out == "Hello.\n"
+        assert bearer(server.requests[0]).startswith("copilot-")
+        assert oauth.exchanges == 1, "the short token is kept as long as it is good"
+        shown = (await sylph.run("connect", "status")).out + (await sylph.run("doctor")).out
+        assert not any(token in shown for token in (*oauth.access, *oauth.good))
+
+
+async def test_copilot_without_a_subscription(sylph: Sylph) -> None:
+    async with OAuthServer() as oauth:
+        configure(sylph, oauth.settings("copilot"))
+        oauth.trouble["exchange"] = [html(404)]
+        done = await sylph.run("connect", "copilot", "--yes")
+        assert done.code == 1
+        assert "does the account have Copilot" in done.err
+
+
+async def log_in(sylph: Sylph, *more: str) -> Done:
+    """Plays the browser: opens the link that is printed, and goes where it is sent."""
+    process = await sylph.start("connect", "chatgpt", "--yes", "--no-browser", *more)
+    assert process.stderr
+    text = ""
+    while not (link := re.search(r"http://\S+/authorize\S+", text)):
+        text += (await asyncio.wait_for(process.stderr.readline(), 20)).decode()
+    _, back, _ = await visited(link[0])
+    assert urlsplit(back).hostname == "127.0.0.1"
+    await visited(back)
+    return await finished(process)
+
+
+def chatgpt(oauth: OAuthServer, server: ModelServer) -> tuple[str, str]:
+    return at(server, "chatgpt"), oauth.settings("chatgpt", redirect="http://127.0.0.1:0/auth/callback")
+
+
+async def test_chatgpt_with_a_browser_and_renewed_in_the_middle_of_a_run(sylph: Sylph, model: Model) -> None:
+    async with OAuthServer() as oauth:
+        ended: set[str] = set()
+        steps = iter([call("list", path="."), say("Done."), say("Again.")])
+
+        def script(asked: Asked) -> Step:
+            if bearer(asked) in ended or bearer(asked) not in oauth.access:
+                return fail(401, f"Your token {bearer(asked)} has expired")
+            step = next(steps)
+            if step.calls:
+                ended.add(bearer(asked))
+            return step
+
+        server = await model(script)
+        configure(sylph, *chatgpt(oauth, server))
+        done = await log_in(sylph)
+        assert done.code == 0, done.err
+        assert "chatgpt: you are logged in as who@example.test" in done.out
+        run = await sylph.run("-m", "chatgpt/scripted", "look")
+        assert (run.code, run.out) == (0, "Done.\n"), run.err
+        assert oauth.refreshes == 1
+        assert [bearer(asked) for asked in server.requests].count(next(iter(ended))) == 2
+        assert server.requests[0].headers["chatgpt-account-id"] == ACCOUNT
+        assert (await sylph.run("-m", "chatgpt/scripted", "look")).out == "Again.\n"
+        assert oauth.refreshes == 1
+        # Now the login is over for good.
+        oauth.revoked = True
+        ended.update(oauth.access)
+        over = await sylph.run("-m", "chatgpt/scripted", "look")
+        assert over.code == 4
+        assert "log in again: sylph connect chatgpt" in over.err
+        assert not any(token in over.err for token in (*oauth.access, *oauth.good, *oauth.spent))
+        assert "log in again" in (await sylph.run("connect", "status")).out
+        assert "warn  keys" in (await sylph.run("doctor")).out
+
+
+async def test_two_programs_at_once_renew_once(sylph: Sylph, model: Model) -> None:
+    async with OAuthServer(lifetime=30) as oauth:
+        server = await model([say("Hello.")] * 3)
+        configure(sylph, *chatgpt(oauth, server))
+        await log_in(sylph)
+        oauth.lifetime = 3600
+        both = [await sylph.start("-m", "chatgpt/scripted", "hi") for _ in range(3)]
+        done = await asyncio.gather(*(finished(each) for each in both))
+        assert [one.out for one in done] == ["Hello.\n"] * 3, [one.err for one in done]
+        assert oauth.refreshes == 1
+        assert not oauth.revoked
+
+
+async def test_a_browser_login_that_is_given_up(sylph: Sylph, model: Model) -> None:
+    async with OAuthServer() as oauth:
+        configure(sylph, *chatgpt(oauth, await model([])))
+        process = await sylph.start("connect", "chatgpt", "--yes", "--browser", "--no-browser")
+        assert process.stderr
+        while b"Waiting" not in await asyncio.wait_for(process.stderr.readline(), 20):
+            pass
+        process.send_signal(2)
+        done = await finished(process)
+        assert (done.code, "Traceback" in done.err) == (130, False)

@@ -1,0 +1,182 @@
+"""Which way into a provider is taken, and what other tools' files give."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from tests.oauth_server import OAuthServer
+
+from sylph.access import ways_of
+from sylph.config import load
+from sylph.core.errors import ProviderError
+from sylph.net.http import Client
+from sylph.providers import discover
+from sylph.providers.credentials.entry import Entry
+from sylph.providers.credentials.others import TOOLS, Tool, borrow, found
+from sylph.providers.credentials.store import Store
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.logins import chatgpt, copilot
+from sylph.providers.logins.borrowed import BorrowedLogin
+from sylph.providers.logins.saved import Key, SavedKey
+from sylph.providers.logins.tokens import Tokens
+from sylph.providers.logins.ways import Ways
+from sylph.services import sources_of
+
+TOKEN = "token-0123456789"
+LATER = (time.time() + 3600) * 1000
+# How each tool writes its login down, as of 2026.
+FILES: dict[str, Any] = {
+    "claude-code": {"claudeAiOauth": {"accessToken": TOKEN, "refreshToken": "r", "expiresAt": LATER, "scopes": []}},
+    "codex": {"OPENAI_API_KEY": None, "tokens": {"access_token": TOKEN, "account_id": "acct", "id_token": "i"}},
+    "codex-key": {"OPENAI_API_KEY": TOKEN, "tokens": None, "last_refresh": None},
+    "gemini-cli": f'# mine\nexport GEMINI_API_KEY="{TOKEN}"\nOTHER=1\n',
+    "qwen-code": {"access_token": TOKEN, "resource_url": "portal.example", "expiry_date": LATER},
+    "copilot-editor": {"github.com:Iv1.x": {"user": "u", "oauth_token": TOKEN, "githubAppId": "Iv1.x"}},
+    "copilot-vim": {"github.com": {"user": "u", "oauth_token": TOKEN}},
+    "gh": f"github.com:\n    user: u\n    oauth_token: {TOKEN}\n    git_protocol: https\n",
+}
+
+
+def written(tool: Tool, home: Path, content: object) -> Path:
+    _, folder, name = tool.path
+    root = home / ".config" / folder if tool.path[0] == "XDG_CONFIG_HOME" else home / folder
+    root.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return root / name
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+def test_each_tool_s_file_is_understood(tmp_path: Path, tool: Tool) -> None:
+    environ = {"HOME": str(tmp_path)}
+    assert found(tool, environ) is None
+    path = written(tool, tmp_path, FILES[tool.name])
+    assert found(tool, environ) == path
+    lent = borrow(tool, environ)
+    assert lent.token == TOKEN
+    assert TOKEN not in repr(lent)
+    if tool.name == "codex":
+        assert lent.headers == {"chatgpt-account-id": "acct"}
+    if tool.name == "qwen-code":
+        assert lent.base_url == "https://portal.example/v1"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '"x"', "\x00\xff", "a: [", '{"tokens": 3}', "x" * 2_000_000])
+def test_whatever_a_file_holds_it_is_told(tmp_path: Path, tool: Tool, content: str) -> None:
+    written(tool, tmp_path, content)
+    with pytest.raises(ProviderError) as caught:
+        borrow(tool, {"HOME": str(tmp_path)})
+    assert tool.renewed_by in caught.value.trouble.next
+
+
+def test_a_folder_that_a_variable_names(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "auth.json").write_text(json.dumps(FILES["codex"]))
+    codex = next(tool for tool in TOOLS if tool.name == "codex")
+    assert borrow(codex, {"HOME": "/nowhere", "CODEX_HOME": str(tmp_path / "elsewhere")}).token == TOKEN
+
+
+async def test_a_borrowed_login_is_read_again_when_its_tool_renews_it(tmp_path: Path) -> None:
+    tool = TOOLS[0]
+    old = {"claudeAiOauth": {"accessToken": "old-token", "expiresAt": 1}}
+    path = written(tool, tmp_path, old)
+    login = BorrowedLogin(tool, {"HOME": str(tmp_path)})
+    with pytest.raises(ProviderError, match="has ended"):
+        await login.token()
+    path.write_text(json.dumps(FILES["claude-code"]))
+    assert await login.token() == TOKEN == login.given
+    with pytest.raises(ProviderError, match="is not accepted"):
+        await login.renewed(TOKEN)
+
+
+async def test_a_saved_key_is_read_when_it_is_needed_and_again_when_it_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "credentials", keep="file")
+    login = SavedKey(store, "groq")
+    with pytest.raises(ProviderError, match="not saved any more"):
+        await login.token()
+    store.keep(Entry(provider="groq", kind="key"), msgspec.json.encode(Key("one")))
+    assert await login.token() == "one"
+    with pytest.raises(ProviderError, match="does not accept the saved key"):
+        await login.renewed("one")
+    store.keep(Entry(provider="groq", kind="key"), msgspec.json.encode(Key("two")))
+    assert await login.token() == "one"
+    assert await login.renewed("one") == "two" == login.given
+
+
+@pytest.fixture
+async def ways(tmp_path: Path, client: Client) -> AsyncIterator[Ways]:
+    store = Store(tmp_path / "home" / "credentials", keep="file")
+    services = {"chatgpt": chatgpt.SERVICE, "copilot": copilot.SERVICE}
+    store.keep(Entry(provider="groq", kind="key", tail="…6789"), msgspec.json.encode(Key("k")))
+    store.keep(Entry(provider="anthropic", kind="borrowed", account="claude-code"), b"")
+    login = Entry(provider="chatgpt", kind="login", headers={"chatgpt-account-id": "a"})
+    store.keep(login, msgspec.json.encode(Tokens(access="t", refresh="r")))
+    store.keep(Entry(provider="copilot", kind="login", base_url="https://api.other.example"), b"{}")
+    yield Ways(store, client, services=lambda: services, environ={"HOME": str(tmp_path)})
+
+
+def endpoints(home: Path, ways: Ways | None, text: str = "", **environ: str) -> dict[str, Endpoint]:
+    (home / "config.toml").write_text(text)
+    config = load({"SYLPH_HOME": str(home), **environ})
+    return {each.name: each for each in discover.named(sources_of(config, ways=ways))}
+
+
+async def test_what_is_stored_becomes_a_service(tmp_path: Path, ways: Ways) -> None:
+    found = endpoints(tmp_path, ways, "probe = false\n")
+    assert set(found) == {"groq", "anthropic", "chatgpt", "copilot"}
+    assert await found["groq"].opened() == {"Authorization": "Bearer k"}
+    assert found["groq"].key_from == "a saved key (…6789) in Sylph's credentials"
+    assert found["chatgpt"].headers["chatgpt-account-id"] == "a"
+    assert found["copilot"].base_url == "https://api.other.example"
+    assert found["copilot"].headers["Editor-Version"].startswith("Sylph/")
+    assert (found["anthropic"].key_header, found["anthropic"].headers["anthropic-beta"]) == ("", "oauth-2025-04-20")
+
+
+async def test_the_environment_and_the_config_file_come_first(tmp_path: Path, ways: Ways) -> None:
+    found = endpoints(tmp_path, ways, GROQ_API_KEY="e", ANTHROPIC_API_KEY="f")
+    assert await found["groq"].opened() == {"Authorization": "Bearer e"}
+    assert (found["anthropic"].login, found["anthropic"].key_header) == (None, "x-api-key")
+
+
+async def test_a_key_belongs_to_an_address(tmp_path: Path, client: Client) -> None:
+    store = Store(tmp_path / "credentials", keep="file")
+    entry = Entry(provider="groq", kind="key", base_url="https://api.groq.com/openai/v1")
+    store.keep(entry, msgspec.json.encode(Key("k")))
+    ways = Ways(store, client, services=dict, environ={})
+    assert endpoints(tmp_path, ways)["groq"].login
+    for url in ("https://api.groq.com.evil", "http://api.groq.com", "https://api.groq.com:8443"):
+        other = endpoints(tmp_path, ways, GROQ_BASE_URL=url)["groq"]
+        assert other.login is None
+        assert "is for https://api.groq.com" in other.key_from
+
+
+def test_where_nothing_is_stored_nothing_is_looked_for(tmp_path: Path, client: Client) -> None:
+    assert ways_of(load({"SYLPH_HOME": str(tmp_path)}), client, str) is None
+
+
+async def test_a_borrowed_github_login_is_exchanged(tmp_path: Path, client: Client) -> None:
+    async with OAuthServer() as server:
+        github = json.loads(server.grant().body)["access_token"]
+        tool = next(tool for tool in TOOLS if tool.name == "gh")
+        written(tool, tmp_path, f"github.com:\n    oauth_token: {github}\n")
+        store = Store(tmp_path / "credentials", keep="file")
+        store.keep(Entry(provider="copilot", kind="borrowed", account="gh"), b"")
+        services = {"copilot": replace(copilot.SERVICE, **server.endpoints())}
+        way = Ways(store, client, services=lambda: services, environ={"HOME": str(tmp_path)}).find("copilot")
+        assert way and way.login
+        token = await way.login.token()
+        assert token.startswith("copilot-") and token == way.login.given
+        assert await way.login.renewed(token) != token
+        assert await way.login.renewed(token) == way.login.given, "it was renewed already"
+        assert server.exchanges == 2
+
+
+def test_the_passphrase_is_given_to_nobody(tmp_path: Path) -> None:
+    config = load({"SYLPH_HOME": str(tmp_path), "SYLPH_PASSPHRASE": "canary"})
+    assert config.passphrase == "canary"
+    assert "canary" not in str(config.environ)
