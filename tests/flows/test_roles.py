@@ -150,3 +150,16 @@ async def test_a_prompt_only_grows_and_every_request_says_so(sylph: Sylph, model
     branch = await sylph.run("-s", forked, "--json", "on the branch")
     assert [each.get("missed", "") for each in facts(branch, "model.requested")] == [""]
     assert_extends([main.requests[-2], main.requests[-1]])
+
+
+@pytest.mark.parametrize(
+    ("used", "said"), [(60_000, ""), (92_000, "advisory"), (104_000, "warning"), (120_000, "critical")]
+)
+async def test_how_full_the_window_is_is_told(sylph: Sylph, model: Model, used: int, said: str) -> None:
+    await model([say("Fine.", usage={"prompt_tokens": used, "completion_tokens": 0})])
+    await sylph.run("config", "set", "providers.openai.models.scripted.window", "128000")
+    done = await sylph.run("go on")
+    assert ("context" in done.err) == bool(said)
+    assert f"({said})" in done.err or not said
+    (listed,) = (await sylph.run("session", "list", "--json")).json
+    assert (listed["context_level"], listed["context_tokens"]) == (said, used)

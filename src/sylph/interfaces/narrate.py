@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from sylph.core import deliveries, facts, signals
+from sylph.core import deliveries, facts, gauge, signals
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
@@ -123,10 +123,13 @@ class Narrator:
         self._cost: int | None = None
         self._dry = False
         self._chats = ""
+        self._window = 0
+        self._level: gauge.Level = ""
 
     def begin(self, summary: Summary) -> None:
         """Takes up the story where the session stands."""
         self._dry = summary.dry_run
+        self._level = gauge.level(summary.context_tokens, summary.window)
         for call, open_call in summary.open_calls.items():
             self.calls[call] = facts.ToolCalled(call=call, name=open_call.name, arguments=open_call.arguments)
         for id, text in summary.queue.items():
@@ -134,6 +137,8 @@ class Narrator:
 
     def see(self, event: Event) -> tuple[Act, ...]:  # noqa: PLR0911 - one flat table
         """What this event adds to the picture."""
+        if isinstance(event.body, facts.ModelRequested) and event.body.role == "main":
+            self._window = event.body.window
         match event.body:
             case signals.TextDelta(text=text):
                 return (Piece(text),)
@@ -170,11 +175,23 @@ class Narrator:
         if body.role != "main":
             return ()
         said = Said(body.text, final=body.calls == 0)
+        filling = self._filling(body.usage)
         if body.calls:
-            return (said,)
+            return (said, *filling)
         if body.finish == "length":
             return (said, Shown((line(CUT_OFF, "warn"),), always=True))
-        return (said,) if body.text.strip() else (said, Shown((line(NOTHING, "warn"),), always=True))
+        return (said, *filling) if body.text.strip() else (said, Shown((line(NOTHING, "warn"),), always=True))
+
+    def _filling(self, usage: Usage) -> tuple[Act, ...]:
+        """A word on the window, once for each step that it fills up."""
+        if not usage.input:
+            return ()
+        used, before = usage.input + usage.output, self._level
+        self._level = gauge.level(used, self._window)
+        if gauge.rank(self._level) <= gauge.rank(before):
+            return ()
+        full = f"context {gauge.percent(used, self._window)} % of {self._window:,} tokens ({self._level})"
+        return _note(f"{full}: {gauge.SAID[self._level]}", "dim" if self._level == "advisory" else "warn")
 
     def _call(self, event: Event) -> tuple[Act, ...]:
         match event.body:

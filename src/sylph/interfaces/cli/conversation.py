@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from sylph.app import App
+from sylph.core import gauge
 from sylph.core.commands import Command, Continue, Interrupt, Send
 from sylph.core.errors import UserError
 from sylph.core.events import Event
@@ -203,7 +204,8 @@ class Chat:
     def place(self) -> str:
         """Where we are, in a few words."""
         now = self.now
-        share = f"{now.context_tokens * 100 // now.window} %" if now.window and now.context_tokens else ""
+        share = f"{gauge.percent(now.context_tokens, now.window)} %" if now.window and now.context_tokens else ""
+        share = " ".join(filter(None, [share, gauge.level(now.context_tokens, now.window)]))
         model = flat(self.model, 40) + (" (chat only)" if self.app.chats(self.model) else "")
         told = [model, self.mode, self.unconfined, share, money(now.cost or None)]
         return " · ".join(filter(None, told))

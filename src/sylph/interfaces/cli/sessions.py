@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from sylph.app import App
+from sylph.core import gauge
 from sylph.core.clock import SystemClock
 from sylph.core.commands import Delete, Rename, Restore
 from sylph.core.errors import UserError
@@ -242,7 +243,8 @@ SHOWN = (
 
 def facts_of(summary: Summary) -> dict[str, Any]:
     """A session as `--json` shows it. These names are kept; others of the fold may change."""
-    return {name: msgspec.to_builtins(getattr(summary, name)) for name in SHOWN}
+    level = gauge.level(summary.context_tokens, summary.window)
+    return {**{name: msgspec.to_builtins(getattr(summary, name)) for name in SHOWN}, "context_level": level}
 
 
 def row(summary: Summary) -> list[str]:

@@ -6,7 +6,7 @@ from typing import get_args
 
 from msgspec import Struct
 
-from sylph.core import commands
+from sylph.core import commands, gauge
 from sylph.core.clock import SystemClock
 from sylph.core.errors import UserError
 from sylph.core.facts import Mode
@@ -112,6 +112,12 @@ async def mode(chat: Chat, argument: str) -> None:
         await chat.send(commands.SetMode(mode=known[argument]))
 
 
+def context(summary: Summary) -> str:
+    told = f"{summary.context_tokens:,} of {f'{summary.window:,}' if summary.window else '?'} tokens"
+    level = gauge.level(summary.context_tokens, summary.window)
+    return f"{told}, {gauge.percent(summary.context_tokens, summary.window)} % ({level})" if level else told
+
+
 async def status(chat: Chat, _: str) -> None:
     summary = begun(chat)
     rows = [
@@ -121,7 +127,7 @@ async def status(chat: Chat, _: str) -> None:
         ["  sandbox", switched_off(summary) or (layer.name if (layer := layer_of(chat.app)) else "none")],
         ["  state", summary.state],
         ["  folder", summary.workspace],
-        ["  context", f"{summary.context_tokens:,} of {summary.window or '?'} tokens"],
+        ["  context", context(summary)],
         ["  used", spent(summary.usage, summary.cost) or "nothing yet"],
     ]
     say(chat, *aligned(rows))
