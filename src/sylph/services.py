@@ -158,13 +158,11 @@ def _url(row: Row, told: Provider, config: Config) -> str:
     """Where it is. The vendors' variables are written in the vendors' ways."""
     if not told.base_url:
         return table.address(row, told.place)
+    if row.dialect == "ollama" and told.dialect in ("", row.dialect):
+        return discover.ollama_url(told.base_url)
     if config.origins.get(f"providers.{row.name}.base_url") != row.url_from:
         return told.base_url.rstrip("/")
-    return (
-        discover.ollama_url(told.base_url)
-        if row.url_from == "OLLAMA_HOST"
-        else table.whole(row, told.base_url, told.place)
-    )
+    return table.whole(row, told.base_url, told.place)
 
 
 def _info(id: str, told: Model) -> ModelInfo:

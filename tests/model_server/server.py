@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tests.model_server import websocket
 from tests.model_server.anthropic import AnthropicDialect
 from tests.model_server.bedrock import BedrockDialect
 from tests.model_server.chat import ChatDialect
 from tests.model_server.gemini import GeminiDialect
+from tests.model_server.ollama import OllamaDialect
+from tests.model_server.responses import ResponsesDialect
 from tests.model_server.script import Asked, Cue, Script, Step, fail
 from tests.model_server.wire import Answer, Dialect, answer
 
@@ -17,6 +20,8 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = {
     "anthropic": AnthropicDialect,
     "gemini": GeminiDialect,
     "bedrock": BedrockDialect,
+    "responses": ResponsesDialect,
+    "ollama": OllamaDialect,
 }
 CHAT = ChatDialect()
 
@@ -31,10 +36,12 @@ class ModelServer:
         loop: bool = False,
         models: Sequence[str | Mapping[str, Any]] = ("scripted",),
         dialects: Sequence[str] = ("chat",),
+        websocket: bool = False,
         port: int = 0,
     ) -> None:
         self.requests: list[Asked] = []
         self.visits: list[Asked] = []
+        self.websocket = websocket
         self.broken = 0
         self.connections = 0
         self._cue = Cue(script, loop=loop)
@@ -90,6 +97,8 @@ class ModelServer:
             self.visits.append(asked)
             return answer(Step(body=page), CHAT, stream=False)
         dialect = next((each for each in self._dialects if each.takes(path)), None)
+        if dialect is not None and asked.method != "POST":
+            return answer(fail(405, f"{asked.method} is not for {path}."), CHAT, stream=False)
         if dialect is None:
             return answer(fail(404, f"There is nothing at {path}."), CHAT, stream=False)
         return self.made(self.heard(asked), dialect, stream=dialect.streams(asked))
@@ -118,6 +127,7 @@ class Line(asyncio.Protocol):
         self._lines = lines
         self._heard = bytearray()
         self._task: asyncio.Task[None] | None = None
+        self._conversation: websocket.Conversation | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -132,13 +142,30 @@ class Line(asyncio.Protocol):
             self._server.give_up()
 
     def data_received(self, data: bytes) -> None:
+        if self._conversation is not None:
+            self._converse(self._conversation, data)
+            return
         self._heard += data
         while (asked := self._request()) is not None:
+            if self._server.websocket and websocket.wants(asked):
+                self.transport.write(websocket.welcome(asked))
+                self._conversation = websocket.Conversation(asked, self.transport.write, self._server.heard)
+                self._converse(self._conversation, bytes(self._heard))
+                return
             made = self._server.reply(asked)
             if made.calm:
                 self.transport.write(made.head + b"".join(made.frames))
             else:
                 self._task = asyncio.get_running_loop().create_task(self._play(made))
+
+    def _converse(self, conversation: websocket.Conversation, data: bytes) -> None:
+        for step, id in conversation.feed(data):
+            self._task = asyncio.get_running_loop().create_task(self._answer(conversation, step, id))
+
+    async def _answer(self, conversation: websocket.Conversation, step: Step, id: str) -> None:
+        if await conversation.play(step, id):
+            self._task = None
+            self.transport.close()
 
     def _request(self) -> Asked | None:
         end = self._heard.find(b"\r\n\r\n")

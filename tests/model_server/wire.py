@@ -51,7 +51,10 @@ def answer(step: Step, dialect: Dialect, *, stream: bool) -> Answer:
     if step.body is not None or step.whole or not stream:
         body = step.body.encode() if step.body is not None else dialect.document(step)
         headers = {"content-type": "application/json", **step.headers, "content-length": str(len(body))}
-        return Answer(step, head(step.status, headers), (body[: len(body) // 2], body[len(body) // 2 :]), 1)
+        size = step.split or len(body) // 2 + 1
+        return Answer(
+            step, head(step.status, headers), tuple(body[at : at + size] for at in range(0, len(body), size)), 1
+        )
     headers = {"content-type": dialect.media, **step.headers, "transfer-encoding": "chunked"}
     frames, middle = dialect.frames(step)
     frames = [dialect.keepalive] * step.keepalives + frames

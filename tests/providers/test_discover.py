@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 from tests.model_server import ModelServer
@@ -5,7 +7,7 @@ from tests.net.servers import saying, serving
 
 from sylph.core.provider import ModelInfo
 from sylph.net.http import Client
-from sylph.providers.discover import LOCAL, Settings, configured, find, listed, local, ollama_url
+from sylph.providers.discover import LOCAL, Settings, configured, find, first, listed, local, ollama_url
 from sylph.providers.endpoint import Endpoint, on_this_machine
 
 SILENT = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
@@ -14,18 +16,19 @@ SILENT = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        ("", "http://127.0.0.1:11434/v1"),
-        ("box", "http://box:11434/v1"),
-        ("box:8000", "http://box:8000/v1"),
-        (":8000", "http://127.0.0.1:8000/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        ("0.0.0.0:8000", "http://127.0.0.1:8000/v1"),
-        ("[::1]:8000", "http://[::1]:8000/v1"),
-        ("[::]", "http://127.0.0.1:11434/v1"),
-        ("http://box:11434/", "http://box:11434/v1"),
-        ("http://box", "http://box:80/v1"),
-        ("https://box", "https://box:443/v1"),
-        (" https://box:9/v1 ", "https://box:9/v1"),
+        ("", "http://127.0.0.1:11434"),
+        ("box", "http://box:11434"),
+        ("box:8000", "http://box:8000"),
+        (":8000", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8000", "http://127.0.0.1:8000"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("[::]", "http://127.0.0.1:11434"),
+        ("http://box:11434/", "http://box:11434"),
+        ("http://box", "http://box:80"),
+        ("https://box", "https://box:443"),
+        (" https://box:9/v1 ", "https://box:9"),
+        ("https://box/behind/api", "https://box:443/behind"),
     ],
 )
 def test_every_form_of_ollama_host_becomes_a_base_url(host: str, url: str) -> None:
@@ -57,11 +60,11 @@ def test_places_that_are_configured_anyway_are_not_probed_again() -> None:
 async def test_the_best_model_of_every_service_that_answers_is_found(client: Client) -> None:
     async with ModelServer(models=["whisper-1", "gpt-5"]) as one, ModelServer(models=["qwen3:8b"]) as other:
         mine = Endpoint(name="mine", base_url=one.url)
-        settings = Settings(providers=(SILENT, mine), places={"ollama": other.url, "vllm": SILENT.base_url})
+        settings = Settings(providers=(SILENT, mine), places={"vllm": other.url, "llamacpp": SILENT.base_url})
         found = await find(settings, client)
     assert [(each.provider.name, each.model, each.why) for each in found] == [
         ("mine", "gpt-5", "it is configured"),
-        ("ollama", "qwen3:8b", f"it answers at {other.url}"),
+        ("vllm", "qwen3:8b", f"it answers at {other.url}"),
     ]
 
 
@@ -77,3 +80,14 @@ async def test_models_that_are_configured_count_where_a_service_lists_none(clien
 async def test_what_is_no_list_of_models_is_no_model_server(client: Client, answer: bytes) -> None:
     async with serving(saying(answer, wait=0.5)) as port:
         assert await listed(Endpoint(name="x", base_url=f"http://127.0.0.1:{port}/v1"), client, seconds=0.1) == ()
+
+
+async def test_the_first_that_has_a_model_is_taken_without_waiting_for_the_rest(client: Client) -> None:
+    async with ModelServer(models=["gpt-5"]) as one, serving(saying(b"", wait=5.0)) as port:
+        slow = Endpoint(name="slow", base_url=f"http://127.0.0.1:{port}/v1")
+        settings = Settings(providers=(SILENT, Endpoint(name="mine", base_url=one.url), slow), probe=False)
+        async with asyncio.timeout(2):
+            found = await first(settings, client)
+    assert found is not None
+    assert (found.provider.name, found.model) == ("mine", "gpt-5")
+    assert await first(Settings(providers=(SILENT,), probe=False), client) is None

@@ -1,7 +1,7 @@
 """The contract with a language model."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct, field
@@ -36,6 +36,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """The JSON Schema that the answer's text must follow; None for free text."""
     search: bool = False
     """Whether the service may search the web by itself, where it can."""
+    window: int = 0
+    """How much the model is taken to hold; 0 where nobody knows. Servers that set it up for us have to be told."""
     image: Callable[[str], bytes | None] = lambda _: None
     """The bytes of a message's image by its digest; None where they are gone."""
 
@@ -121,6 +123,15 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A provider that has to find something out about a model before it can put a request into words."""
+
+    async def learn(self, model: str) -> None:
+        """Asks the service, once for each model. What it does not tell stays unknown; that is no failure."""
+        ...
 
 
 Providers = Mapping[str, Provider]

@@ -15,7 +15,18 @@ from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import NoModel, ProviderError, Trouble
 from sylph.core.events import Fact, Signal
 from sylph.core.messages import Message, Usage
-from sylph.core.provider import Alive, Arguments, ModelInfo, Provider, Reasoning, Reply, Request, Text, ToolSpec
+from sylph.core.provider import (
+    Alive,
+    Arguments,
+    Learning,
+    ModelInfo,
+    Provider,
+    Reasoning,
+    Reply,
+    Request,
+    Text,
+    ToolSpec,
+)
 from sylph.engine.breaker import Breaker
 from sylph.engine.budget.accounts import Payer
 from sylph.engine.budget.purse import NOTHING, Ask, Grant, Lost, NoPurse, Purse
@@ -170,7 +181,7 @@ class Gateway:
         """The whole reply. Retries only as long as nothing of it has been shown."""
         provider, bare = self.find(call.model)
         breaker = self._breaker(provider)
-        info = provider.info(bare)
+        call, info = await _known(call, provider, bare)
         call, body, grant = await self._afford(call, provider, info, voice)
         await voice.emit(self._requested(call, body, info, grant))
         attempt = 0
@@ -351,6 +362,16 @@ class Gateway:
         if provider.name not in self._breakers:
             self._breakers[provider.name] = Breaker(provider.name, self._clock, failures=self._patience.failures)
         return self._breakers[provider.name]
+
+
+async def _known(call: Call, provider: Provider, bare: str) -> tuple[Call, ModelInfo]:
+    """The call with what is known of its model, once the service was asked for what it alone knows."""
+    if isinstance(provider, Learning):
+        await provider.learn(bare)
+    info = provider.info(bare)
+    if info.window:
+        call = replace(call, request=replace(call.request, window=info.window))
+    return call, info
 
 
 def head(system: str, tools: Sequence[ToolSpec]) -> str:

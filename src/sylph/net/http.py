@@ -79,6 +79,19 @@ class Client:
             _refuse_redirect(address, response)
             yield response
 
+    async def dial(
+        self, url: str, headers: Mapping[str, str], timeouts: Timeouts = PATIENT
+    ) -> tuple[str, asyncio.Transport, bytes]:
+        """A connection of its own to where `url` is, for another protocol, and the request that asks for that one.
+
+        It is the caller's to close. A proxy on the way only passes bytes through.
+        """
+        address = parse(url)
+        connection = await self._connect(address, timeouts, through=True)
+        connection.transport.pause_reading()
+        fields = {"Host": address.authority, "User-Agent": "sylph", **headers}
+        return address.origin, connection.transport, _encode(f"GET {address.target} HTTP/1.1", fields)
+
     async def close(self) -> None:
         for connections in self._idle.values():
             for connection in connections:
@@ -130,11 +143,11 @@ class Client:
         connection.since = asyncio.get_running_loop().time()
         kept.append(connection)
 
-    async def _connect(self, address: Address, timeouts: Timeouts) -> Connection:
+    async def _connect(self, address: Address, timeouts: Timeouts, *, through: bool = False) -> Connection:
         proxy = route(address, self._proxies)
         try:
             async with asyncio.timeout(timeouts.connect):
-                return await self._open(address, proxy)
+                return await self._open(address, proxy, through=through)
         except TimeoutError:
             where = (proxy or address).origin
             message = f"{where} did not accept a connection within {timeouts.connect:g} s."
@@ -142,7 +155,7 @@ class Client:
         except OSError as error:
             raise _unsent(_unreachable(proxy or address, error)) from error
 
-    async def _open(self, address: Address, proxy: Address | None) -> Connection:
+    async def _open(self, address: Address, proxy: Address | None, *, through: bool) -> Connection:
         hop = proxy or address
         loop = asyncio.get_running_loop()
         secure = self._context() if hop.scheme == "https" else None
@@ -154,7 +167,7 @@ class Client:
             return made
 
         connection = await first_of(await self._places(address, proxy), connect)
-        if proxy is None or address.scheme == "http":
+        if proxy is None or (address.scheme == "http" and not through):
             return connection
         try:
             await self._tunnel(connection, address, proxy)
@@ -172,7 +185,7 @@ class Client:
         return (proxy.host,)
 
     async def _tunnel(self, connection: Connection, address: Address, proxy: Address) -> None:
-        """Has the proxy pass bytes through to `address`, and speaks TLS with that end."""
+        """Has the proxy pass bytes through to `address`, and speaks TLS with that end where it is wanted."""
         host = f"[{address.host}]" if ":" in address.host else address.host
         line = f"CONNECT {host}:{address.port} HTTP/1.1"
         response = connection.send(_encode(line, {"Host": f"{host}:{address.port}", **_login(proxy)}))
@@ -181,6 +194,8 @@ class Client:
             raise ProviderError(
                 "network", f"The proxy {proxy.origin} does not let us through to {address.origin} ({response.status})."
             )
+        if address.scheme == "http":
+            return
         transport = await asyncio.get_running_loop().start_tls(
             connection.transport, connection, self._context(), server_hostname=address.host
         )

@@ -10,6 +10,7 @@ from sylph.providers.chat_reply import is_json
 
 Load = Callable[[str], bytes | None]
 """The bytes of an image by its digest."""
+PDF = "application/pdf"
 UNSEEN = "[{name}: not shown, this model takes no images]"
 GONE = "[{name}: the image is gone]"
 
@@ -29,15 +30,28 @@ class _Url(msgspec.Struct):
     url: str
 
 
+class _File(msgspec.Struct):
+    filename: str
+    file_data: str
+
+
 class _Part(msgspec.Struct, omit_defaults=True):
     type: str
     text: str | None = None
     image_url: _Url | None = None
+    file: _File | None = None
+
+
+class Thought(msgspec.Struct):
+    """What goes back to the same model beside its words, where the service wants it."""
+
+    reasoning_content: str = ""
 
 
 class Said(msgspec.Struct, omit_defaults=True):
     role: str
     content: str | list[_Part] | None
+    reasoning_content: str | None = None
     tool_calls: list[_Call] | None = None
     tool_call_id: str | None = None
 
@@ -48,19 +62,22 @@ class Wire:
     def __init__(self) -> None:
         self._last: tuple[Message, ...] = ()
         self._made: list[list[msgspec.Raw]] = []
-        self._sees = True
+        self._how: tuple[str, bool] = ("", True)
 
-    def encode(self, messages: tuple[Message, ...], load: Load, *, sees: bool) -> Iterator[msgspec.Raw]:
-        same = 0
-        for old, new in zip(self._last, messages if sees == self._sees else (), strict=False):
+    def encode(
+        self, messages: tuple[Message, ...], load: Load, *, sees: bool, model: str = ""
+    ) -> Iterator[msgspec.Raw]:
+        """`model` is the one whose own thoughts go back to it, as `provider/model`; none for most services."""
+        how, same = (model, sees), 0
+        for old, new in zip(self._last, messages if how == self._how else (), strict=False):
             if old is not new:
                 break
             same += 1
         fresh = [
-            [msgspec.Raw(msgspec.json.encode(said)) for said in _said(messages, at, load, sees=sees)]
+            [msgspec.Raw(msgspec.json.encode(said)) for said in _said(messages, at, load, how)]
             for at in range(same, len(messages))
         ]
-        self._last, self._sees = messages, sees
+        self._last, self._how = messages, how
         self._made = [*self._made[:same], *fresh]
         return (raw for made in self._made for raw in made)
 
@@ -69,21 +86,28 @@ def shows(messages: Sequence[Message]) -> bool:
     return any(message.images for message in messages)
 
 
-def _said(messages: Sequence[Message], at: int, load: Load, *, sees: bool) -> Iterator[Said]:
-    message = messages[at]
+def _said(messages: Sequence[Message], at: int, load: Load, how: tuple[str, bool]) -> Iterator[Said]:
+    message, (model, sees) = messages[at], how
     if message.role == "tool":
         yield Said("tool", message.text, tool_call_id=message.call)
         # Results cannot carry images here, and nothing may stand between them: so the images follow the last of them.
         if at + 1 == len(messages) or messages[at + 1].role != "tool":
             yield from _following(messages[: at + 1], load, sees=sees)
     elif message.calls:
-        calls = [_Call(call.id, "function", _Function(call.name, _sendable(call.arguments))) for call in message.calls]
-        yield Said("assistant", message.text or None, calls)
+        calls = [_Call(call.id, "function", _Function(call.name, sendable(call.arguments))) for call in message.calls]
+        yield Said("assistant", message.text or None, _thought(message, model), calls)
     elif message.images:
         text = [_Part("text", message.text)] if message.text else []
         yield Said(message.role, [*text, *_parts(message.images, load, sees=sees)])
     else:
         yield Said(message.role, message.text)
+
+
+def _thought(message: Message, model: str) -> str | None:
+    native = message.native
+    if native is None or native.model != model:
+        return None
+    return msgspec.json.decode(native.items, type=Thought).reasoning_content
 
 
 def _following(messages: Sequence[Message], load: Load, *, sees: bool) -> Iterator[Said]:
@@ -108,9 +132,12 @@ def _parts(images: Sequence[Image], load: Load, *, sees: bool) -> Iterator[_Part
             yield _Part("text", GONE.format(name=name))
         else:
             url = f"data:{image.media};base64,{base64.b64encode(data).decode()}"
-            yield _Part("image_url", image_url=_Url(url))
+            if image.media == PDF:
+                yield _Part("file", file=_File(image.name or "document.pdf", url))
+            else:
+                yield _Part("image_url", image_url=_Url(url))
 
 
-def _sendable(arguments: str) -> str:
+def sendable(arguments: str) -> str:
     """Arguments that many servers parse again; what is not JSON would make them refuse the session for ever."""
     return arguments if is_json(arguments) else msgspec.json.encode({"not_json": arguments}).decode()

@@ -1,9 +1,11 @@
 """The body of a chat completion, read as it comes: a stream of events or one whole document."""
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import Alive, Chunk
+from sylph.providers.chat_messages import Thought
 from sylph.providers.chat_reply import ChatReply, Packet
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.failures import excerpt, failure
@@ -52,7 +54,10 @@ class ChatStream:
             self.done = self._reply.begun
         if not self.complete:
             raise self._ended()
-        return [*chunks, self._reply.reply()]
+        reply = self._reply.reply()
+        if reply.calls and reply.reasoning and "thoughts_back" in self._endpoint.quirks:
+            reply = replace(reply, native=msgspec.json.encode(Thought(reply.reasoning)).decode())
+        return [*chunks, reply]
 
     def _events(self, events: list[Event]) -> list[Chunk]:
         chunks: list[Chunk] = []

@@ -104,7 +104,9 @@ def ollama_url(host: str) -> str:
     name = parts.hostname or "0.0.0.0"
     name = "127.0.0.1" if name in ("0.0.0.0", "::") else f"[{name}]" if ":" in name else name
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 11434)
-    return f"{parts.scheme or 'http'}://{name}:{port}/v1"
+    # Its own dialect lives beside the one of OpenAI, not below it.
+    path = parts.path.rstrip("/").removesuffix("/v1").removesuffix("/api")
+    return f"{parts.scheme or 'http'}://{name}:{port}{path}"
 
 
 async def _told(endpoint: Endpoint, client: Client) -> Found:

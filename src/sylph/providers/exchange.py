@@ -24,10 +24,10 @@ async def post(
     return await _send(stack, client, endpoint, (path, body), headers)
 
 
-async def get(client: Client, endpoint: Endpoint, path: str) -> bytes:
-    """The whole of a document. Raises ProviderError for any other status than 200."""
+async def get(client: Client, endpoint: Endpoint, path: str, body: bytes | None = None) -> bytes:
+    """The whole of a document, asked for with a `body` where that is how. Raises ProviderError where it is not 200."""
     async with AsyncExitStack() as stack:
-        response = await _send(stack, client, endpoint, (path, None), READ)
+        response = await _send(stack, client, endpoint, (path, body), READ)
         said = await response.read()
     if response.status != 200:
         raise failure(endpoint, "", said, status=response.status, headers=response.headers)

@@ -33,7 +33,10 @@ SPENT = (
 REFUSED = (
     r"content_filter|content_policy|content management policy|content filtering policy|prohibited_content"
     r"|data_inspection_failed|new_sensitive|content exists risk|blocked by (the |our )?(content|safety)"
+    r"|invalid_prompt|flagged as potentially violating"
 )
+# How long to wait, where only the words tell.
+AGAIN = r"try again in ([\d.]+ ?(?:ms|[smh])(?:[\d.]+s)?)"
 # Vendors that answer 400 to a key or a model that they do not know.
 BAD_KEY = (
     r"api_key_invalid|api key (not valid|expired|not found)|security token included in the request is (invalid|expired)"
@@ -139,8 +142,14 @@ def complaint(body: bytes) -> Complaint:
     parts = (error.code, error.type, error.status, said.kind, *(each.reason for each in details))
     code = " ".join(str(part) for part in parts if part)
     detail = "" if said.detail is None else excerpt(msgspec.json.encode(said.detail)).strip('"')
+    message = error.message or said.message2 or detail or excerpt(body)
     retry = next((_span(each.retryDelay) for each in details if each.retryDelay), None)
-    return Complaint(error.message or said.message2 or detail or excerpt(body), code, retry)
+    return Complaint(message, code, _again(message) if retry is None else retry)
+
+
+def _again(message: str) -> float | None:
+    found = re.search(AGAIN, message, re.IGNORECASE)
+    return _span(found[1].replace(" ", "")) if found else None
 
 
 def _details(said: object) -> list[_Detail]:

@@ -1,6 +1,7 @@
 """The OpenAI Chat Completions dialect, as spoken by OpenAI, Ollama, llama.cpp, vLLM, LM Studio and many more."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -17,6 +18,7 @@ from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import get, post
 from sylph.providers.failures import excerpt, failure
+from sylph.providers.schemas import answer_format
 
 # A stream that has said all should end now; this long we wait for it, to use its connection again.
 LINGER = 0.25
@@ -26,6 +28,7 @@ OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_
 MINDED = {"no_stream_usage": "stream_options"}
 IMAGES = "images"
 # How a model that takes no images says so: some services find no such model, some fail.
+PICTURED = rb"(?i)image|\bfile"
 BLIND = (400, 404, 415, 422, 500, 501)
 
 
@@ -37,6 +40,9 @@ class _Body(msgspec.Struct, kw_only=True, omit_defaults=True):
     stream_options: dict[str, bool] | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    reasoning_effort: str | None = None
+    prompt_cache_key: str | None = None
+    response_format: dict[str, Any] | None = None
     tools: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     messages: list[msgspec.Raw]
 
@@ -81,17 +87,21 @@ class OpenAIChat:
         return self.endpoint.name
 
     def body(self, request: Request) -> bytes:
-        fits_old = "max_tokens" not in self._refused
+        fits_old, quirks = "max_tokens" not in self._refused, self.endpoint.quirks
+        thinker = f"{self.name}/{request.model}" if "thoughts_back" in quirks else ""
         body = _Body(
             model=request.model,
             stream=True,
             stream_options=None if "stream_options" in self._refused else {"include_usage": True},
             max_tokens=request.max_tokens if fits_old else None,
             max_completion_tokens=None if fits_old else request.max_tokens,
+            reasoning_effort=request.effort or None if "effort" in quirks else None,
+            prompt_cache_key=request.family or None if "cache_key" in quirks else None,
+            response_format=_format(request.schema) if request.schema else None,
             tools=self._encoded(request.tools) if request.tools else msgspec.UNSET,
             messages=[
                 msgspec.Raw(msgspec.json.encode(Said("system", request.system))),
-                *self._wire.encode(request.messages, request.image, sees=self._sees(request.model)),
+                *self._wire.encode(request.messages, request.image, sees=self._sees(request.model), model=thinker),
             ],
         )
         return msgspec.json.encode(body)
@@ -139,9 +149,9 @@ class OpenAIChat:
         if learned or (response.status in BLIND and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
         error = failure(self.endpoint, request.model, said, status=response.status, headers=response.headers)
-        raise await self._meant(request.model, error) if error.failure == "not_found" else error
+        raise await self.meant(request.model, error) if error.failure == "not_found" else error
 
-    async def _meant(self, model: str, error: ProviderError) -> ProviderError:
+    async def meant(self, model: str, error: ProviderError) -> ProviderError:
         """The same error, with the models whose names come close. None of them is ever taken instead."""
         try:
             async with asyncio.timeout(MEANT_SECONDS):
@@ -167,7 +177,7 @@ class OpenAIChat:
 
     def _learn_blind(self, said: bytes, request: Request) -> bool:
         """Whether the complaint is about images that were sent; this model is told in words from now on."""
-        if b"image" not in said.lower() or not self._sees(request.model) or not shows(request.messages):
+        if not re.search(PICTURED, said) or not self._sees(request.model) or not shows(request.messages):
             return False
         self._refused.add(f"{IMAGES} {request.model}")
         return True
@@ -178,6 +188,10 @@ class OpenAIChat:
             wire = [{"type": "function", "function": _function(tool)} for tool in tools]
             self._tools = (tools, msgspec.Raw(msgspec.json.encode(wire)))
         return self._tools[1]
+
+
+def _format(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": answer_format(schema)}
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:

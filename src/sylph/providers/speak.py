@@ -13,10 +13,11 @@ Dialect = Literal["chat", "responses", "anthropic", "gemini", "ollama", "bedrock
 DIALECTS: Mapping[str, tuple[str, str]] = {
     "chat": ("sylph.providers.openai_chat", "OpenAIChat"),
     "local": ("sylph.providers.local.provider", "Local"),
-    "responses": ("sylph.providers.openai_chat", "OpenAIChat"),
     "anthropic": ("sylph.providers.anthropic", "Anthropic"),
     "gemini": ("sylph.providers.gemini", "Gemini"),
     "bedrock": ("sylph.providers.bedrock", "Bedrock"),
+    "ollama": ("sylph.providers.ollama", "Ollama"),
+    "responses": ("sylph.providers.openai_responses", "OpenAIResponses"),
 }
 
 

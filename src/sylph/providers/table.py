@@ -251,8 +251,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         name="ollama",
         title="Ollama",
-        dialect="chat",
-        base_url="http://127.0.0.1:11434/v1",
+        dialect="ollama",
+        base_url="http://127.0.0.1:11434",
         keys=("OLLAMA_API_KEY",),
         url_from="OLLAMA_HOST",
         entry="none",

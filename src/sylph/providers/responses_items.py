@@ -1,0 +1,113 @@
+"""A conversation as the input items of the Responses dialect, made once as far as it only grows."""
+
+import base64
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from sylph.core.messages import Image, Message
+from sylph.providers.chat_messages import GONE, PDF, UNSEEN, Load, sendable
+
+
+class _Part(msgspec.Struct, omit_defaults=True):
+    type: str
+    text: str | None = None
+    image_url: str | None = None
+    filename: str | None = None
+    file_data: str | None = None
+
+
+class _Said(msgspec.Struct, tag="message"):
+    role: str
+    content: list[_Part]
+
+
+class _Called(msgspec.Struct, tag="function_call"):
+    call_id: str
+    name: str
+    arguments: str
+
+
+class _Result(msgspec.Struct, tag="function_call_output"):
+    call_id: str
+    output: str | list[_Part]
+
+
+class _Kept(msgspec.Struct):
+    """What of an item in a service's own words has to be known here."""
+
+    type: str = ""
+    call_id: str = ""
+
+
+ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+KEPT = msgspec.json.Decoder(_Kept)
+
+
+class Items:
+    """The JSON of a conversation. It grows at its end: what the last one began with is not made again."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._last: tuple[Message, ...] = ()
+        self._made: list[list[msgspec.Raw]] = []
+        self._how: tuple[str, bool] = ("", True)
+        self._ids: dict[str, str] = {}
+
+    def encode(self, model: str, messages: tuple[Message, ...], load: Load, *, sees: bool) -> list[list[msgspec.Raw]]:
+        """The items of each message."""
+        how, same = (model, sees), 0
+        for old, new in zip(self._last, messages if how == self._how else (), strict=False):
+            if old is not new:
+                break
+            same += 1
+        self._last, self._how = messages, how
+        made = self._made[:same]
+        for message in messages[same:]:
+            made.append(list(self._items(f"{self._provider}/{model}", message, load, sees=sees)))
+        self._made = made
+        return made
+
+    def _items(self, model: str, message: Message, load: Load, *, sees: bool) -> Iterator[msgspec.Raw]:
+        if message.role == "tool":
+            parts = list(_parts(message.images, load, sees=sees))
+            output = [_Part("input_text", message.text), *parts] if parts else message.text
+            yield _raw(_Result(self._ids.get(message.call, message.call), output))
+        elif message.role == "user":
+            text = [_Part("input_text", message.text)] if message.text or not message.images else []
+            yield _raw(_Said("user", [*text, *_parts(message.images, load, sees=sees)]))
+        elif message.native is not None and message.native.model == model:
+            yield from self._native(message, message.native.items)
+        else:
+            # What another model thought is not for this one; what it said and did is.
+            if message.text or not message.calls:
+                yield _raw(_Said("assistant", [_Part("output_text", message.text)]))
+            for call in message.calls:
+                yield _raw(_Called(call.id, call.name, sendable(call.arguments)))
+
+    def _native(self, message: Message, items: str) -> Iterator[msgspec.Raw]:
+        """The answer byte for byte; the results of its calls are told by the service's own ids from here on."""
+        raws = ITEMS.decode(items)
+        kept = [KEPT.decode(raw) for raw in raws]
+        theirs = [item.call_id for item in kept if item.type == "function_call"]
+        self._ids.update({call.id: id for call, id in zip(message.calls, theirs, strict=False)})
+        yield from raws
+
+
+def _raw(item: msgspec.Struct) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(item))
+
+
+def _parts(images: Sequence[Image], load: Load, *, sees: bool) -> Iterator[_Part]:
+    for image in images:
+        name = image.name or "image"
+        if not sees:
+            yield _Part("input_text", UNSEEN.format(name=name))
+        elif (data := load(image.digest)) is None:
+            yield _Part("input_text", GONE.format(name=name))
+        else:
+            url = f"data:{image.media};base64,{base64.b64encode(data).decode()}"
+            if image.media == PDF:
+                yield _Part("input_file", filename=image.name or "document.pdf", file_data=url)
+            else:
+                yield _Part("input_image", image_url=url)

@@ -1,0 +1,174 @@
+"""Responses over WebSockets: one connection for each family of prompts, and only what is new goes over it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from sylph.core.errors import ProviderError
+from sylph.core.messages import Message
+from sylph.core.provider import Alive, Chunk, Reply, Request
+from sylph.net.http import Client
+from sylph.net.websocket import Closed, Declined, WebSocket
+from sylph.providers.endpoint import Endpoint
+from sylph.providers.failures import failure
+from sylph.providers.responses_stream import ResponsesStream
+
+# Services close a connection after an hour; a new one in good time costs nothing.
+OLDEST = 55 * 60.0
+MOST = 8
+# What says that the server has forgotten what we want to go on from, or wants a fresh connection.
+FORGOTTEN = "previous_response_not_found"
+WORN = "websocket_connection_limit_reached"
+
+
+class NoSocket(ProviderError):
+    """The WebSocket is of no use for this request; plain HTTP may do."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("network", why)
+
+
+class Prompt(Struct, frozen=True):
+    """A request, ready to be said in full or from where the last one ended: `head` is all but the input."""
+
+    request: Request
+    head: bytes
+    items: Sequence[Sequence[msgspec.Raw]]
+
+    def said(self, begin: int = 0, previous: str = "") -> bytes:
+        goes_on = b'"previous_response_id":%b,' % msgspec.json.encode(previous) if previous else b""
+        items = b",".join(bytes(raw) for made in self.items[begin:] for raw in made)
+        return b'{"type":"response.create",%b%b,"input":[%b]}' % (goes_on, self.head[1:-1], items)
+
+
+class _Line(Struct):
+    """One connection, and how the last answer on it ended."""
+
+    socket: WebSocket
+    since: float
+    busy: bool = False
+    head: bytes = b""
+    messages: tuple[Message, ...] = ()
+    reply: Reply | None = None
+    id: str = ""
+
+    def extended_by(self, prompt: Prompt) -> bool:
+        """Whether the prompt is the last one, its answer and something more."""
+        messages, known = prompt.request.messages, len(self.messages)
+        if self.reply is None or not self.id or prompt.head != self.head or len(messages) < known + 2:
+            return False
+        return messages[:known] == self.messages and _same(messages[known], self.reply)
+
+
+class Sockets:
+    def __init__(self, endpoint: Endpoint, client: Client) -> None:
+        self._endpoint, self._client = endpoint, client
+        self._lines: dict[str, _Line] = {}
+        self._declined = ""
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """The answer. Raises NoSocket only as long as nothing of it was told."""
+        line = await self._line(prompt.request.family)
+        fresh, told, whole = not line.id, False, False
+        line.busy = True
+        try:
+            async for chunk in self._answer(line, prompt):
+                told = told or not isinstance(chunk, Alive)
+                whole = isinstance(chunk, Reply)
+                yield chunk
+        except Closed as error:
+            if told:
+                raise
+            if fresh:
+                raise NoSocket(str(error)) from error
+        finally:
+            line.busy = False
+            if not whole:
+                # What else comes on it belongs to an answer that nobody waits for any more.
+                self._drop(line)
+        if not whole:
+            # It was closed while nobody looked.
+            async for chunk in self.stream(prompt):
+                yield chunk
+
+    async def close(self) -> None:
+        lines = [*self._lines.values()]
+        self._lines.clear()
+        await asyncio.gather(*(line.socket.close() for line in lines))
+
+    async def _answer(self, line: _Line, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        begin, previous = 0, ""
+        if line.extended_by(prompt):
+            begin, previous = len(line.messages) + 1, line.id
+        stream = ResponsesStream(self._endpoint, prompt.request.model)
+        line.socket.send(prompt.said(begin, previous))
+        line.reply = None
+        while not stream.done:
+            data = await line.socket.receive()
+            if previous and FORGOTTEN.encode() in data[:4096]:
+                previous = ""
+                line.socket.send(prompt.said())
+                continue
+            if WORN.encode() in data[:4096]:
+                raise Closed(line.socket.where, 1013, "it has been open for too long")
+            for chunk in stream.event(data) or (Alive(),):
+                yield chunk
+        for chunk in stream.close():
+            if isinstance(chunk, Reply):
+                line.head, line.messages, line.reply = prompt.head, prompt.request.messages, chunk
+                line.id = stream.id
+            yield chunk
+
+    async def _line(self, family: str) -> _Line:
+        """The connection of that family, a new one where there is none that can be used."""
+        if self._declined:
+            raise NoSocket(self._declined)
+        now = asyncio.get_running_loop().time()
+        line = self._lines.get(family)
+        if line is not None and line.busy:
+            raise NoSocket("Another answer is on its way over it.")
+        if line is not None and line.socket.alive and now - line.since < OLDEST:
+            return line
+        if line is not None:
+            self._drop(line)
+        self._spare()
+        line = self._lines[family] = _Line(await self._open(), now)
+        return line
+
+    async def _open(self, stale: str = "") -> WebSocket:
+        endpoint = self._endpoint
+        headers = await endpoint.opened(stale)
+        try:
+            return await WebSocket.open(
+                self._client, endpoint.url("responses"), headers=headers, timeouts=endpoint.timeouts
+            )
+        except Declined as error:
+            if error.status == 401 and endpoint.login is not None and not stale:
+                return await self._open(await endpoint.key())
+            if error.status in (401, 402, 403, 429) or error.status >= 502:
+                raise failure(endpoint, "", error.body, status=error.status, headers=error.headers) from None
+            self._declined = str(error)
+            raise NoSocket(str(error)) from None
+        except ProviderError as error:
+            raise NoSocket(str(error)) from error
+
+    def _spare(self) -> None:
+        """Makes room: the oldest of those that nobody uses goes."""
+        idle = [line for line in self._lines.values() if not line.busy]
+        if len(self._lines) >= MOST and idle:
+            self._drop(min(idle, key=lambda line: line.since))
+
+    def _drop(self, line: _Line) -> None:
+        line.socket.abort()
+        self._lines = {family: each for family, each in self._lines.items() if each is not line}
+
+
+def _same(message: Message, reply: Reply) -> bool:
+    """Whether a message of the history is that very answer."""
+    if message.role != "assistant":
+        return False
+    if reply.native:
+        return message.native is not None and message.native.items == reply.native
+    return message.native is None and not message.calls and message.text == reply.text
