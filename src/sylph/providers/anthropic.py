@@ -22,7 +22,7 @@ from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import STREAM, get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.schema_cut import closed
-from sylph.providers.shown import BLIND, shows
+from sylph.providers.shown import BLIND, BLIND_STATUS, shows
 
 VERSION = "2023-06-01"
 KEY = "x-api-key"
@@ -58,11 +58,20 @@ class _Body(msgspec.Struct, kw_only=True, omit_defaults=True):
     messages: list[msgspec.Raw]
 
 
+class _Meta(msgspec.Struct):
+    n_ctx: int | None = None
+
+
 class _Model(msgspec.Struct):
     id: str = ""
     max_input_tokens: int | None = None
     max_tokens: int | None = None
     context_length: int | None = None
+    meta: _Meta | None = None
+
+    @property
+    def window(self) -> int | None:
+        return self.max_input_tokens or self.context_length or (self.meta.n_ctx if self.meta else None)
 
 
 class _Models(msgspec.Struct):
@@ -147,9 +156,7 @@ class Anthropic:
         for _ in range(PAGES):
             page = await self._page(after)
             for model in page.data or ():
-                found[model.id] = ModelInfo(
-                    name=model.id, window=model.max_input_tokens or model.context_length, output=model.max_tokens
-                )
+                found[model.id] = ModelInfo(name=model.id, window=model.window)
             if not page.has_more or not page.last_id or page.last_id == after:
                 break
             after = page.last_id
@@ -224,7 +231,8 @@ class Anthropic:
         if response.status == 200:
             return response
         said = await response.read()
-        if response.status in (400, 422) and self._learn(said, request, body):
+        learned = response.status in (400, 422) and self._learn(said, request, body)
+        if learned or (response.status in BLIND_STATUS and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
         raise await meant(
             self,
@@ -242,10 +250,14 @@ class Anthropic:
             if option not in self._refused and sent in body and re.search(words, said):
                 self._refused.add(option)
                 return True
-        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
-            self._refused.add(f"{IMAGES} {request.model}")
-            return True
         return False
+
+    def _learn_blind(self, said: bytes, request: Request) -> bool:
+        """Whether the complaint is about images that were sent; this model is told in words from now on."""
+        if not re.search(BLIND, said) or not self._sees(request.model) or not shows(request.messages):
+            return False
+        self._refused.add(f"{IMAGES} {request.model}")
+        return True
 
     def _sees(self, model: str) -> bool:
         """Whether it is shown images: unless it is known to mind."""

@@ -9,7 +9,8 @@ from sylph.core.messages import Image, Message
 Load = Callable[[str], bytes | None]
 """The bytes of an image by its digest."""
 PDF = "application/pdf"
-# How services complain of pictures and documents.
+# How services complain of pictures and documents that they cannot take: some find no such model, some fail.
+BLIND_STATUS = (400, 404, 415, 422, 500, 501)
 BLIND = rb"(?i)image|document|pdf|inline.?data|modalit"
 UNSEEN = "[{name}: not shown, this model takes no images]"
 GONE = "[{name}: the image is gone]"
