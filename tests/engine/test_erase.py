@@ -1,5 +1,6 @@
 """A secret is taken out of a log for good, and the rest is proven as before."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from tests.engine.stage import TOOLS, story
 
 from sylph.core import commands
 from sylph.core.errors import UserError
+from sylph.core.provider import Reply
 from sylph.engine.runtime import Runtime
 from sylph.testing import begin, call, play, runtime, say
 
@@ -89,3 +91,33 @@ async def test_a_session_at_work_is_not_cleaned(home: Path) -> None:
         with pytest.raises(UserError, match="while a turn is open"):
             await engine.erase(session, "secret")
         await engine.settled(session)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[{"text":"hunter2=<ü/🙂>"}]',
+        '[{"text":"hunter2\\u003d\\u003cü\\/🙂\\u003e"}]',
+        '[{"text":"hunter2\\u003D\\u003C\\u00FC/\\uD83D\\uDE42\\u003E"}]',
+    ],
+)
+async def test_it_is_found_however_a_service_has_written_it(home: Path, written: str) -> None:
+    """What a service said goes back to it byte for byte, so it is kept with the service's own escapes."""
+    secret = "hunter2=<ü/🙂>"
+    assert json.loads(written)[0]["text"] == secret
+    reply = Reply(text="Done.", finish="stop", native=written)
+    async with runtime(home, [reply]) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "hello")
+        assert await engine.erase(session, secret, "a password") == 1
+        events = await story(engine, session)
+    assert "hunter2" not in str(events)
+
+
+async def test_a_secret_of_many_pages_is_found_as_we_write_it(home: Path) -> None:
+    secret = 'line "one"\n' * 1000
+    async with runtime(home, [say("Done.")]) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, f"<{secret}>")
+        assert await engine.erase(session, secret, "a file") >= 1
+        assert "line" not in str(await story(engine, session))

@@ -1,5 +1,6 @@
 """Taking a secret out of a session for good: out of its facts, its outputs and every snapshot; the chain holds."""
 
+import re
 import sqlite3
 
 import msgspec
@@ -11,6 +12,8 @@ from sylph.engine.log import Log
 from sylph.engine.seal import committed, vouch
 
 SHORTEST = 4
+# A longer secret is looked for only as we write it ourselves.
+SPELT = 4_000
 PAGE = 500
 GONE = b"[erased]"
 
@@ -41,15 +44,15 @@ def find(log: Log, session: str, secret: str) -> Erasure:
             kind="too_short",
         )
     found, after = Erasure(), 0
-    needles = _needles(secret)
+    needle = _needle(secret)
     while page := log.records(session, after=after, limit=PAGE):
         for record in page:
-            clean = _without(record.data, needles)
+            clean = needle.sub(GONE, record.data)
             if clean != record.data:
                 found.records[record.seq] = (clean, committed(record))
         after = page[-1].seq
     for name, data in log.query("select digest, bytes from blob where session = ?", (session,)):
-        if (clean := _without(data, [secret.encode()])) != data:
+        if (clean := data.replace(secret.encode(), GONE)) != data:
             found.blobs[name] = clean
     return found
 
@@ -69,14 +72,31 @@ async def apply(log: Log, session: str, found: Erasure) -> None:
     await log.scrub()
 
 
-def _needles(secret: str) -> list[bytes]:
-    """How the secret looks inside JSON: as a string, and as a string inside of a string (a call's arguments)."""
-    once = msgspec.json.encode(secret)[1:-1]
-    twice = msgspec.json.encode(once.decode())[1:-1]
-    return sorted({secret.encode(), once, twice}, key=len, reverse=True)
+def _needle(secret: str) -> re.Pattern[bytes]:
+    """How the secret may look inside JSON: as a string, and as a string inside of a string.
+
+    What a model's service said is kept as it came, and services differ in which characters they escape, and how.
+    """
+    if len(secret) > SPELT:
+        plain = _plain(secret)
+        return re.compile("|".join(map(re.escape, (_plain(plain), plain, secret))).encode())
+    once = [_forms(char) for char in secret]
+    twice = [{_plain(form) for form in forms} for forms in once]
+    ways = ("".join(_any(forms) for forms in each) for each in (twice, once, [{char} for char in secret]))
+    return re.compile("|".join(ways).encode())
 
 
-def _without(data: bytes, needles: list[bytes]) -> bytes:
-    for needle in needles:
-        data = data.replace(needle, GONE)
-    return data
+def _forms(char: str) -> set[str]:
+    """Every way to write a character inside a JSON string."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    escaped = [units[at : at + 4] for at in range(0, len(units), 4)]
+    spelt = {"".join(f"\\u{unit}" for unit in escaped), "".join(f"\\u{unit.upper()}" for unit in escaped)}
+    return {_plain(char), *spelt, *(("\\/",) if char == "/" else ())}
+
+
+def _plain(text: str) -> str:
+    return msgspec.json.encode(text).decode()[1:-1]
+
+
+def _any(forms: set[str]) -> str:
+    return f"(?:{'|'.join(sorted(map(re.escape, forms), key=len, reverse=True))})"
