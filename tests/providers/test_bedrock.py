@@ -174,6 +174,33 @@ async def test_requests_are_signed_for_their_region(client: Client) -> None:
     assert bearer.headers["authorization"] == "Bearer ABSKbearer"
 
 
+class Turning:
+    """A login whose first keys have expired."""
+
+    def __init__(self, *keys: str) -> None:
+        self._keys = list(keys)
+
+    async def token(self) -> str:
+        return self._keys[0]
+
+    async def renewed(self, stale: str) -> str:
+        assert stale == self._keys[0]
+        self._keys = self._keys[1:] or self._keys
+        return self._keys[0]
+
+
+async def test_keys_that_expired_are_asked_for_anew_once(client: Client) -> None:
+    expired = refused(403, "ExpiredTokenException", "The security token included in the request is expired")
+    login = Turning("AKIAIOSFODNN7EXAMPLE:old:t", "AKIAIOSFODNN8EXAMPLE:new:t")
+    async with ModelServer([expired, say("Yes."), expired], dialects=["bedrock"]) as server:
+        spoken_with = spoken(server.root, client, login=login)
+        assert isinstance((await chunks(spoken_with, ask()))[-1], Reply)
+        assert ["NN8E" in asked.headers["authorization"] for asked in server.requests] == [False, True]
+        with pytest.raises(ProviderError, match="does not accept the key"):
+            await chunks(spoken_with, ask())
+        assert len(server.requests) == 3
+
+
 async def test_models_that_can_be_asked_are_listed_with_their_profiles(client: Client) -> None:
     text = {"outputModalities": ["TEXT"], "inferenceTypesSupported": ["ON_DEMAND"]}
     listed = [

@@ -172,8 +172,8 @@ class Anthropic:
         """Nothing to do: the connections are the client's."""
 
     def _limit(self, model: str) -> int:
-        told = self.endpoint.models.get(model)
-        return self._outputs.get(model) or (told.output if told else None) or claude.output(model)
+        """Never what the service's list says: a body must not depend on whether somebody has looked at that."""
+        return self._outputs.get(model) or self.endpoint.info(model).output or claude.output(model)
 
     def _question(self, request: Request) -> _Body:
         limit = request.max_tokens or self._limit(request.model)

@@ -216,7 +216,7 @@ class Bedrock:
     async def _page(self, path: str) -> _Models:
         # The lists are at another door than the models.
         url = self.endpoint.url(path).replace("://bedrock-runtime", "://bedrock", 1)
-        headers = await self._signed("GET", url, b"")
+        headers = self._signed("GET", url, b"", await self.endpoint.key())
         async with self._client.get(url, headers=headers, timeouts=self.endpoint.timeouts) as response:
             said = await response.read()
         if response.status != 200:
@@ -229,13 +229,16 @@ class Bedrock:
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""
         url = self.endpoint.url(f"model/{quote(request.model, safe='')}/converse-stream")
-        headers = await self._signed("POST", url, body)
-        response = await stack.enter_async_context(
-            self._client.post(url, body, headers=headers, timeouts=self.endpoint.timeouts)
-        )
+        key, said = await self.endpoint.key(), b""
+        response = await self._post(stack, url, body, key)
+        if response.status in (401, 403) and self.endpoint.login is not None:
+            said = await response.read()
+            if (fresh := await self.endpoint.key(key)) != key:
+                response = await self._post(stack, url, body, fresh)
+                said = b""
         if response.status == 200:
             return response
-        said = await response.read()
+        said = said or await response.read()
         if response.status in (400, 403) and self._learn(said, request, body):
             return await self._open(stack, request, self.body(request))
         raise await meant(
@@ -268,9 +271,14 @@ class Bedrock:
             return "all"
         return "text" if "amazon.nova" in model else ""
 
-    async def _signed(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
-        """The headers that let us in. A signature is good for one request, so a key that is read anew is enough."""
-        key = await self.endpoint.key()
+    async def _post(self, stack: AsyncExitStack, url: str, body: bytes, key: str) -> Response:
+        headers = self._signed("POST", url, body, key)
+        return await stack.enter_async_context(
+            self._client.post(url, body, headers=headers, timeouts=self.endpoint.timeouts)
+        )
+
+    def _signed(self, method: str, url: str, body: bytes, key: str) -> Mapping[str, str]:
+        """The headers that let us in: a signature, which is good for one request, or a token."""
         plain = {"Content-Type": "application/json", **self.endpoint.headers}
         if keys := keys_of(key):
             return sign(method, url, body, plain, keys, Scope(self._region, "bedrock", self._now()))
