@@ -27,6 +27,8 @@ from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
+from sylph.engine.redact.terms import Terms as Hiding
+from sylph.engine.redact.veil import Redactor
 from sylph.engine.routes import FALLBACK, MAIN, ROLES, Routes
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.sandbox import Caps, Terms
@@ -46,6 +48,7 @@ from sylph.providers.speak import Spoken, speak
 from sylph.services import missing, sources_of
 from sylph.tools.all import workspace_tools
 from sylph.tools.history import history
+from sylph.tools.shell import SECRET
 from sylph.tools.web import Chromium, Service, Web
 
 if TYPE_CHECKING:
@@ -255,6 +258,7 @@ def build(config: Config, ask: Ask = str) -> App:
         courier=_courier(config, client),
         sandbox=terms_of(config),
         undo=_rules(config),
+        veil=veil_of(config),
     )
     runtime = Runtime(open_log(config), parts)
     return App(config=config, runtime=runtime, client=client, web=web, sources=sources, ways=ways)
@@ -351,6 +355,28 @@ def _rules(config: Config) -> Rules | None:
         total=told.max_mb * 1_000_000,
         each=told.max_file_mb * 1_000_000,
         days=told.keep_days,
+    )
+
+
+def veil_of(config: Config) -> Redactor:
+    """What keeps secrets out of all that is written and sent: those that are set are known from the start."""
+    told = config.settings.redact
+    keys = {each.api_key: f"{name}-key" for name, each in config.settings.providers.items()}
+    search = config.settings.web.search
+    named = {value: name for name, value in config.environ.items() if SECRET.search(name) or name in told.variables}
+    return Redactor(
+        Hiding(
+            enabled=told.enabled,
+            email=told.email,
+            ip=told.ip,
+            entropy=told.entropy,
+            patterns=told.patterns,
+            literals={**keys, search.api_key: f"{search.provider}-key", **dict.fromkeys(told.literals, "literal")},
+            variables=named,
+            allow=told.allow,
+            days=told.keep_days,
+        ),
+        config.data / "vault",
     )
 
 

@@ -17,6 +17,7 @@ from sylph.core.tool import Tool
 from sylph.engine.budget.purse import FilePurse
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
+from sylph.engine.redact.veil import Veil
 from sylph.engine.runtime import NewSession, Parts, Runtime
 from sylph.engine.turn import Limits
 from sylph.engine.undo.view import Rules
@@ -57,6 +58,10 @@ class ScriptedProvider:
     def say(self, *lines: Line) -> None:
         """Adds lines to the script."""
         self._lines += lines
+
+    def forget(self) -> None:
+        """Drops the lines that were not said."""
+        self._lines.clear()
 
     def body(self, request: Request) -> bytes:
         return msgspec.json.encode([request.system, request.tools, request.messages])
@@ -111,8 +116,10 @@ def runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
     clock: Clock | None = None,
     undo: Rules | None = None,
     budget: Budget | None = None,
+    veil: Veil | None = None,
 ) -> Runtime:
-    """A real runtime on a real log in `home`, with a scripted model; with checkpoints, if it is told what to cover."""
+    """A real runtime on a real log in `home`, with a scripted model; with checkpoints, if it is told what to cover,
+    and with a veil over secrets, if it is given one."""
     store = home / "data" / "sylph.db"
     provider = lines if isinstance(lines, ScriptedProvider) else ScriptedProvider(lines)
     parts = Parts(
@@ -125,6 +132,7 @@ def runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
         plugins=(Plugin(name="tools", tools=tuple(tools)), *plugins),
         limits=limits or Limits(),
         undo=undo,
+        veil=veil or Veil(),
     )
     return Runtime(Log.open(store), parts, clock)
 

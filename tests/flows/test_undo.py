@@ -13,6 +13,9 @@ from tests.engine.undo.trees import tree_of
 from tests.flows.program import Done, Model, Sylph
 from tests.model_server import call, calls, say
 
+from sylph.engine.redact.vault import home_key
+from sylph.engine.undo.contents import Contents
+
 TASK = ("--mode", "trust", "do it")
 
 
@@ -254,8 +257,9 @@ def _age(store: Path, session: str) -> None:
     db.close()
 
 
-def _kept(contents: Path, text: bytes) -> bool:
-    return any(text in path.read_bytes() for path in contents.glob("*.pack"))
+def _kept(folder: Path, text: bytes) -> bool:
+    contents = Contents(folder, lambda: home_key(folder.parents[1] / "vault"))
+    return any(text in (contents.get(digest) or b"") for digest in contents.digests())
 
 
 async def test_what_is_kept_is_private(sylph: Sylph, model: Model) -> None:

@@ -12,7 +12,7 @@ from sylph.config.settings import Settings
 from sylph.core.errors import UserError
 from sylph.core.similar import guess
 
-SECRETS = frozenset({"api_key", "client_secret", "webhook"})
+SECRETS = frozenset({"api_key", "client_secret", "webhook", "literals"})
 # What stands in the reference for a name that the user chooses.
 CHOSEN = {
     "providers": "NAME",
@@ -21,6 +21,7 @@ CHOSEN = {
     "headers": "HEADER",
     "place": "BLANK",
     "labels": "LABEL",
+    "patterns": "NAME",
 }
 
 
@@ -89,7 +90,8 @@ def effective(settings: Settings) -> dict[str, Any]:
 def shown(key: str, value: object) -> str:
     """A value as it may be shown: secrets masked."""
     if value and is_secret(key):
-        return mask(str(value))
+        several = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
+        return ", ".join(mask(str(each)) for each in several)
     return "" if value is None else msgspec.json.encode(value, enc_hook=str).decode()
 
 
@@ -149,7 +151,7 @@ def keys(kind: Any = Settings, *path: str) -> Iterator[Key]:
 
 
 def _chosen(kind: Any, *path: str) -> Iterator[Key]:
-    """The keys of a table whose names the user chooses."""
+    """The keys below a name that the user chooses: those of a table, or the one value."""
     if is_table(kind):
         yield from keys(kind, *path)
     else:

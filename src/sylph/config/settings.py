@@ -257,6 +257,29 @@ class Budget(Part, frozen=True, kw_only=True):
     ] = 16_384
 
 
+class Redact(Part, frozen=True, kw_only=True):
+    enabled: Annotated[
+        bool, Meta(description="Put placeholders in the place of secrets in all that is sent and written.")
+    ] = True
+    email: Annotated[bool, Meta(description="Take e-mail addresses for secrets.")] = False
+    ip: Annotated[bool, Meta(description="Take IP addresses for secrets, other than this machine's own.")] = False
+    entropy: Annotated[
+        bool, Meta(description="Take long words that look random for secrets. Finds more, and more that is none.")
+    ] = False
+    patterns: dict[str, Annotated[str, Meta(description="Regular expression for a secret of your own.")]] = {}
+    literals: Annotated[tuple[str, ...], Meta(description="Values that are secret wherever they stand.")] = ()
+    variables: Annotated[
+        tuple[str, ...],
+        Meta(description="More environment variables with secret values; those whose names say so are found anyway."),
+    ] = ()
+    allow: Annotated[
+        tuple[str, ...], Meta(description="Regular expressions for what is no secret, though it looks like one.")
+    ] = ()
+    keep_days: Annotated[
+        int, Meta(ge=1, description="A secret that was not met for so long is forgotten; so is its placeholder.")
+    ] = 30
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -276,5 +299,6 @@ class Settings(Part, frozen=True, kw_only=True):
     notify: Notify = Notify()
     web: Web = Web()
     undo: Undo = Undo()
+    redact: Redact = Redact()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from sylph.core import facts
+from sylph.core import facts, signals
 from sylph.core.changes import UndoStarted
 from sylph.core.clock import Clock
 from sylph.core.deliveries import Courier, Nobody
@@ -19,6 +19,7 @@ from sylph.engine.cause import cause
 from sylph.engine.history import HISTORY, History
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
+from sylph.engine.redact.veil import Veil
 from sylph.engine.seal import Draft
 from sylph.engine.shape import output_digest
 from sylph.engine.states import State, Trigger, step
@@ -37,6 +38,7 @@ class Shelf(Struct, frozen=True, kw_only=True):
     clock: Clock
     lease: Callable[[str], Lease]
     courier: Courier = field(default_factory=Nobody)
+    veil: Veil = field(default_factory=Veil)
 
 
 class Book:
@@ -66,6 +68,10 @@ class Book:
     @property
     def _writing(self) -> bool:
         return self._newest is not None and not self._newest.done()
+
+    @property
+    def veil(self) -> Veil:
+        return self._shelf.veil
 
     @property
     def clock(self) -> Clock:
@@ -116,6 +122,8 @@ class Book:
     def show(self, signal: Signal) -> None:
         """A signal to whoever looks; free if nobody does."""
         if self._shelf.bus.watched(self.id):
+            if isinstance(signal, signals.Progress | signals.SessionFailed):
+                signal = self.veil.signal(signal)
             self._shelf.bus.publish(
                 Event(session=self.id, seq=0, ts=self.now, turn=self.summary.open_turn, body=signal)
             )
@@ -145,8 +153,9 @@ class Book:
         return next((fact for _, _, fact in found if fact.id == id), facts.InputReceived(id=id, text=""))
 
     def undo_begun(self) -> UndoStarted | None:
-        """The newest undo that was begun."""
-        return next((fact for _, _, fact in self._shelf.log.find(self.id, UndoStarted)), None)
+        """The newest undo that was begun, with the true names of its files."""
+        begun = next((fact for _, _, fact in self._shelf.log.find(self.id, UndoStarted)), None)
+        return begun and self.veil.unveiled(begun)
 
     async def erase(self, secret: str, why: str) -> int:
         """Overwrites a secret. What is in memory still knows it: this book is not to be used any more."""

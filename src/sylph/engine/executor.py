@@ -22,6 +22,8 @@ from sylph.engine.jobs import SessionJobs
 from sylph.engine.leftovers import whole
 from sylph.engine.permit import Consent, Permits
 from sylph.engine.ready import Ready, parse
+from sylph.engine.redact.stream import Hidden
+from sylph.engine.redact.veil import Veil
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.sandbox import Grip
 from sylph.engine.shape import output_digest, shape
@@ -77,6 +79,7 @@ class Executor:
         """What a call is told there is; a replay knows what there was then."""
         self._bounds = bounds or Bounds()
         self._clock = clock or SystemClock()
+        self.veil = Veil()
 
     def warm(self, name: str, workspace: str) -> None:
         """A call of this tool is on its way."""
@@ -163,6 +166,8 @@ class Executor:
             trouble = Trouble("tool_crashed", f"{call.name} failed: {type(error).__name__}: {error}")
             result = Result(text=_told(trouble), ok=False, trouble=trouble)
         result = _noted(desk.summary.open_calls.get(call.id), result)
+        # Before it is cut: half a secret is not known for one.
+        result = replace(result, text=self.veil.text(result.text))
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
         images = {output_digest(picture.data): picture for picture in result.images}
         finished = facts.ToolFinished(
@@ -213,11 +218,20 @@ class Executor:
             raise ToolError(
                 f"There is no tool {call.name!r}.", kind="unknown_tool", next=[f"Known tools: {self.names(call.id)}."]
             )
-        args = parse(tool, call.arguments)
+        arguments = self.veil.arguments(call.arguments)
+        args = parse(tool, arguments)
         context = self._context(call, tool, desk)
         judged = tool.judge(args, context) if tool.judge else Judged(tool.effect, tool.risk)
-        ready = Ready(call, tool, args, self.permits.judged(judged), context)
+        judged = self._veiled(self.permits.judged(judged), secret=arguments is not call.arguments)
+        ready = Ready(call, tool, args, judged, context)
         return self._gripped(ready, desk)
+
+    def _veiled(self, judged: Judged, *, secret: bool) -> Judged:
+        """A judgement in the words of the log. To send a secret away is dangerous, wherever to."""
+        commands = tuple(map(self.veil.text, judged.commands))
+        if secret and judged.effect == "external":
+            judged = replace(judged, risk="dangerous", why=f"sends a secret away; {judged.why}".removesuffix("; "))
+        return replace(judged, commands=commands) if commands != judged.commands else judged
 
     def _gripped(self, ready: Ready, desk: Desk) -> Ready:
         """The call with hands that can do no more than what it was judged to do."""
@@ -235,6 +249,8 @@ class Executor:
         return replace(ready, context=replace(context, runs=runs, jobs=jobs))
 
     def _context(self, call: ToolCall, tool: Tool, desk: Desk) -> Context:
+        known = desk.summary.open_calls.get(call.id)
+
         def output(text: str) -> None:
             desk.show(signals.ToolOutput(call=call.id, text=text))
 
@@ -252,7 +268,7 @@ class Executor:
             call=call.id,
             workspace=Path(desk.summary.workspace),
             seconds=self._bounds.seconds if tool.seconds is None else min(tool.seconds, self._bounds.seconds),
-            output=output,
+            output=Hidden(self.veil, output),
             emit=desk.emit,
             ask=ask,
             whole=desk.whole,
@@ -261,7 +277,7 @@ class Executor:
             private=self.private(desk.summary.id),
             post=lambda notice: desk.post(notice, call.id),
             memory=self._bounds.memory,
-            foreseen=known.foreseen if (known := desk.summary.open_calls.get(call.id)) else {},
+            foreseen={self.veil.restored(key): value for key, value in known.foreseen.items()} if known else {},
         )
 
     async def _permit(self, ready: Ready, desk: Desk) -> Ready:
@@ -295,6 +311,9 @@ class Executor:
             if not timer.expired():
                 raise
             raise ToolError(f"{ready.tool.name} took longer than {limit:.0f} s.", kind="timeout") from error
+        finally:
+            if isinstance(ready.context.output, Hidden):
+                ready.context.output.rest()
 
 
 def _repeatable(tool: Tool) -> bool:

@@ -56,7 +56,8 @@ class Floor(Book):
         Several may wait at the same time; the turn goes on when all of them have their answer.
         """
         await self.hold()
-        asked = build(question_id(self.summary.open_turn, self.summary.questions + 1))
+        # Hidden before anything is cut out of it: half a secret is not known for one.
+        asked = self.veil.fact(build(question_id(self.summary.open_turn, self.summary.questions + 1)))
         for key in question_keys(asked):
             if known := self.summary.answers.get(key):
                 return known

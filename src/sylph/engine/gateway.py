@@ -30,6 +30,7 @@ from sylph.core.provider import (
 from sylph.engine.breaker import Breaker
 from sylph.engine.budget.accounts import Payer
 from sylph.engine.budget.purse import NOTHING, Ask, Grant, Lost, NoPurse, Purse
+from sylph.engine.redact.veil import Veil
 from sylph.engine.slots import Slots
 from sylph.engine.summary import Prompt
 
@@ -148,6 +149,8 @@ class Gateway:
         self._slots = Slots(self._patience.concurrency)
         self._breakers: dict[str, Breaker] = {}
         self._seen: dict[str, tuple[str, tuple[Message, ...]]] = {}
+        self.veil = Veil()
+        """What every request goes through before it goes out, and every answer before anybody makes use of it."""
 
     def find(self, model: str) -> tuple[Provider, str]:
         """`provider/model` → the provider and the name it knows the model by."""
@@ -182,6 +185,7 @@ class Gateway:
         provider, bare = self.find(call.model)
         breaker = self._breaker(provider)
         call, info = await _known(call, provider, bare)
+        call = replace(call, request=self.veil.request(call.request))
         call, body, grant = await self._afford(call, provider, info, voice)
         await voice.emit(self._requested(call, body, info, grant))
         attempt = 0
@@ -212,7 +216,7 @@ class Gateway:
                 grant = await self._reserve(call, body, info, voice, attempt + 1)
             else:
                 breaker.succeeded()
-                return self._answer(reply, call.model, info, stream, grant)
+                return self._answer(self.veil.reply(reply), call.model, info, stream, grant)
 
     async def _afford(self, call: Call, provider: Provider, info: ModelInfo, voice: Voice) -> tuple[Call, bytes, Grant]:
         """The call as the budget allows it, its bytes, and what is put aside for it."""

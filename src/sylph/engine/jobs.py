@@ -67,9 +67,7 @@ class SessionJobs:
 
     def output(self, id: str, offset: int, limit: int) -> bytes:
         try:
-            with self._path(id, "out").open("rb") as file:
-                file.seek(offset)
-                return file.read(limit)
+            return self._runner.output(self._name(id), offset, limit)
         except FileNotFoundError:
             return b""
 

@@ -3,12 +3,14 @@
 import json
 import os
 
+from sylph.engine.sealed import sealed_at
+
 
 class Journal:
     """Two files: what became of the command, and what it put out."""
 
-    def __init__(self, folder: str, key: str, head: int, tail: int) -> None:
-        self._path = f"{folder}/{key}"
+    def __init__(self, folder: str, key: str, head: int, tail: int, seal: str = "") -> None:
+        self._path, self._seal = f"{folder}/{key}", bytes.fromhex(seal)
         self._run = self._out = -1
         self._room, self._size = head, tail
         self._tail = bytearray()
@@ -36,16 +38,19 @@ class Journal:
         self._total += len(data)
         fits = data[: self._room]
         if fits:
-            os.write(self._out, fits)
+            self._put(fits, self._head)
             self._room -= len(fits)
             self._head += len(fits)
         if rest := data[len(fits) :]:
             self._tail += rest
             del self._tail[: -self._size]
 
+    def _put(self, data: bytes, at: int) -> None:
+        os.write(self._out, sealed_at(data, self._seal, at) if self._seal else data)
+
     def end(self, **what: object) -> None:
         if self._tail:
-            os.write(self._out, self._tail)
+            self._put(bytes(self._tail), self._head)
         self.note(ended={**what, "bytes": self._total, "head": self._head})
         os.close(self._run)
         os.close(self._out)

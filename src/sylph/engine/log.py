@@ -44,6 +44,8 @@ class Log:
         self._writer = writer
         self._heads: dict[str, Head] = {}
         self._closed = False
+        self.veil: Callable[[Fact], Fact] = lambda fact: fact
+        """What every fact goes through before it is written."""
 
     @classmethod
     def open(cls, path: Path, sealer: Sealer = seal, trip: Trip = untripped) -> Self:
@@ -96,6 +98,7 @@ class Log:
             head = self.head(session)
         if head.seq != expected:
             raise _moved(session, head.seq, expected)
+        drafts = [draft._replace(fact=self.veil(draft.fact)) for draft in drafts]
         try:
             records, head = self._chain(session, head, drafts)
         except UnicodeEncodeError:

@@ -23,7 +23,7 @@ from sylph.engine.log import Log
 from sylph.engine.outside import Happening
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.seal import Record, erased
-from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedRoutes, ServedTool
+from sylph.engine.served import ServedClock, ServedPatience, ServedProvider, ServedRoutes, ServedTool, ServedVeil
 from sylph.engine.served_courier import ServedCourier
 from sylph.engine.served_purse import ServedPurse
 from sylph.engine.tape import Tape, TapeLog
@@ -139,6 +139,7 @@ class _Player:
             version=parts.version,
             keeper=files_served(tape),
             courier=ServedCourier(tape),
+            veil=ServedVeil(parts.veil, tape),
         )
 
     async def play(self) -> None:

@@ -6,7 +6,8 @@ orders to the socket on file descriptor 0, one line of JSON each, and gets a sho
 also when the parent and the runner are long gone:
 
     KEY.run   lines of JSON: {"intent": …}, {"started": …}, {"ended": …}
-    KEY.out   the output as it came, up to a limit; at the end, the last part of what went over it
+    KEY.out   the output as it came, up to a limit; at the end, the last part of what went over it. Where the order has
+              a `seal`, a key that is written nowhere, only who can derive it can read the output.
 
 A command in the background has a third one while it runs, through which whoever may open it reaches its runner:
 
@@ -139,10 +140,11 @@ class Runner:
             self._stop(job, order.get("why", "stopped"))
 
     def _start(self, order: dict[str, Any]) -> None:
-        journal = Journal(self._folder, order["key"], order["head"], order["tail"])
+        journal = Journal(self._folder, order["key"], order["head"], order["tail"], order.get("seal", ""))
         me = os.getpid()
         intent = {"runner": me, "runner_start": start_time(me), "boot": boot_id(), "at": time.time()}
-        intent |= {name: order[name] for name in ("argv", "job", "title", "interactive") if name in order}
+        intent |= {name: order[name] for name in ("job", "title", "interactive") if name in order}
+        intent |= {"sealed": True} if order.get("seal") else {}
         if not journal.begin(**intent):
             return
         job = self._handed(order, journal) or self._begun(order, journal)

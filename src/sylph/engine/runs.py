@@ -16,7 +16,9 @@ from sylph.core.errors import ToolError
 from sylph.core.run import Box, Lost, Order, Ran, Show
 from sylph.engine import processes
 from sylph.engine import runner as script
+from sylph.engine.redact.veil import Veil
 from sylph.engine.sandbox import Grip, Sandbox
+from sylph.engine.sealed import derived, sealed_at
 from sylph.engine.story import Ended, Story, evidence_of, read_story
 
 PROGRAM = script.__file__
@@ -63,8 +65,11 @@ class Runner:
         python: str = sys.executable,
         program: str = PROGRAM,
         sandbox: Sandbox | None = None,
+        veil: Veil | None = None,
     ) -> None:
         self.folder, self._python, self._program, self.sandbox = folder, python, program, sandbox
+        self._veil = veil or Veil()
+        self._seals: dict[str, bytes] = {}
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._notices: dict[str, Notice] = {}
@@ -103,7 +108,8 @@ class Runner:
             "job": order.job,
             "stdin": order.stdin,
             "interactive": order.interactive,
-            "title": order.title,
+            "title": self._veil.text(order.title or "".join(order.argv[-1:])),
+            "seal": self._derived(key).hex(),
             "box": _box(order.box) if order.box else None,
         }
         if not order.job:
@@ -115,6 +121,21 @@ class Runner:
             self._gone()
             self.warm()
             self._send(line)
+
+    def _derived(self, name: str) -> bytes:
+        """What the output of a command is sealed with: it may hold secrets, and stays until it is in the log."""
+        key = self._veil.key()
+        return derived(key, f"out {name}") if key else b""
+
+    def output(self, name: str, offset: int = 0, size: int = -1) -> bytes:
+        """What a command has printed, from `offset` on. Raises FileNotFoundError."""
+        with (self.folder / f"{name}.out").open("rb") as file:
+            file.seek(offset)
+            data = file.read(size)
+        if data and name not in self._seals:
+            story = read_story(self.folder / f"{name}.run")
+            self._seals[name] = self._derived(name) if story.intent and story.intent.sealed else b""
+        return sealed_at(data, seal, offset) if data and (seal := self._seals[name]) else data
 
     def stop(self, key: str, why: str = "stopped") -> None:
         """Ends a command that this runner started."""
@@ -135,6 +156,7 @@ class Runner:
         for name in [name for name in self._kept if name.partition(AGAIN)[0] == key]:
             self._kept.discard(name)
             self._notices.pop(name, None)
+            self._seals.pop(name, None)
             for kind in ("run", "out"):
                 (self.folder / f"{name}.{kind}").unlink(missing_ok=True)
 
@@ -292,9 +314,7 @@ class CallRuns:
     def _pass_on(self, show: Show, offset: int, upto: int | None = None) -> int:
         """Shows what came since the last look. The end of a long output is not part of the stream."""
         try:
-            with self._path("out").open("rb") as file:
-                file.seek(offset)
-                data = file.read(-1 if upto is None else max(upto - offset, 0))
+            data = self._runner.output(self._name, offset, -1 if upto is None else max(upto - offset, 0))
         except FileNotFoundError:
             return offset
         if data:
@@ -302,7 +322,7 @@ class CallRuns:
         return offset + len(data)
 
     def _ran(self, ended: Ended) -> Ran:
-        whole = self._path("out").read_bytes()
+        whole = self._runner.output(self._name)
         head, tail = whole[: ended.head], whole[ended.head :]
         return Ran(
             exit=ended.exit,
@@ -319,8 +339,8 @@ class CallRuns:
     def _lost(self, story: Story) -> Lost:
         """The runner is gone and saw no end. Nothing may run on unwatched, so what is left is ended."""
         processes.end_marked(self._name)
-        out = self._path("out")
-        return Lost(evidence=evidence_of(story), head=out.read_bytes() if out.exists() else b"")
+        head = self._runner.output(self._name) if self._path("out").exists() else b""
+        return Lost(evidence=evidence_of(story), head=head)
 
     async def _stopped(self) -> None:
         """Waits for the end of a command that was told to stop, a little longer than that may take."""

@@ -32,6 +32,7 @@ from sylph.engine.lease import Lease
 from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.recovery import left_open
+from sylph.engine.redact.veil import Veil
 from sylph.engine.resumed import Resumed
 from sylph.engine.routes import Routes, Routing
 from sylph.engine.runs import PROGRAM, Runner
@@ -84,11 +85,14 @@ class Parts(Struct, frozen=True, kw_only=True):
     routes: Routing = field(default_factory=Routes)
     keeper: Keeper | None = None
     """Takes the place of checkpoints and undo, in a replay."""
+    veil: Veil = field(default_factory=Veil)
+    """Keeps secrets out of all that is written and sent."""
 
 
 class Runtime:
     def __init__(self, log: Log, parts: Parts, clock: Clock | None = None) -> None:
-        self._log, self._parts = log, parts
+        self._log, self._parts, self.veil = log, parts, parts.veil
+        log.veil, parts.gateway.veil = self.veil.fact, self.veil
         self._clock = clock or SystemClock()
         self._leases, self._undo = log.path.parent / "locks", log.path.parent / "undo"
         bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
@@ -98,15 +102,16 @@ class Runtime:
             clock=self._clock,
             lease=lambda id: Lease.take(self._leases, id),
             courier=parts.courier,
+            veil=self.veil,
         )
         plugin = merge(parts.plugins)
         sandbox = Sandbox(parts.sandbox, log.path.parent) if parts.sandbox else None
-        runner = Runner(log.path.parent / "runs", program=parts.runner, sandbox=sandbox)
+        runner = Runner(log.path.parent / "runs", program=parts.runner, sandbox=sandbox, veil=self.veil)
         consent = replace(parts.consent, confined=lambda: sandbox is None or sandbox.layer.name != "none")
         self._checkpoints = self._checkpointing(runner)
         keeper = parts.keeper or self._keeping()
         self.executor = Executor(plugin.tools, runner, parts.bounds, self._clock, parts.trip, consent)
-        self.executor.watch = keeper.watch
+        self.executor.watch, self.executor.veil = keeper.watch, self.veil
         system = prompt.head(section() for section in plugin.sections)
         self._hands = Hands(
             gateway=parts.gateway,
@@ -125,11 +130,13 @@ class Runtime:
         if self._parts.undo is None:
             return None
         data = os.path.realpath(os.fsencode(self._log.path.parent))
-        return Checkpoints(self._undo, replace(self._parts.undo, besides=frozenset({data})), runner)
+        return Checkpoints(self._undo, replace(self._parts.undo, besides=frozenset({data})), runner, self.veil.key)
 
     def _keeping(self) -> Keeper:
         kept = self._checkpoints
-        return Keeper(kept, Restorer(self._log, kept.contents, kept.rules)) if kept else NOTHING_KEPT
+        return (
+            Keeper(kept, Restorer(self._log, kept.contents, kept.rules, self.veil.unveiled)) if kept else NOTHING_KEPT
+        )
 
     async def __aenter__(self) -> "Runtime":
         return self
@@ -152,7 +159,7 @@ class Runtime:
 
     def _sweep(self) -> None:
         days = self._parts.undo.days if self._parts.undo else Rules().days
-        sweep.sweep(self._log, self._undo, days=days, now=self._clock.now())
+        sweep.sweep(self._log, self._undo, days=days, now=self._clock.now(), key=self.veil.key)
 
     @property
     def log(self) -> Log:
@@ -321,13 +328,17 @@ class Runtime:
         found = await self._open(session).erase(secret, why)
         # What this process still holds of the session knows the secret: it is read anew.
         self._sessions.pop(session, None)
-        return found + await asyncio.to_thread(sweep.drop, self._undo, secret.encode())
+        return found + await asyncio.to_thread(sweep.drop, self._undo, secret.encode(), self.veil.key)
+
+    @property
+    def _contents(self) -> Contents:
+        return Contents(self._undo / "contents", self.veil.key)
 
     async def plan_undo(self, session: str, wish: Wish) -> tuple[UndoStarted, tuple[FileDiff, ...]]:
         """What an undo would do now, and how the files would change. Nothing is done."""
         workspace = self._summary(session).workspace
         plan = await self._hands.undoing.plan(session, workspace, wish)
-        return plan, await asyncio.to_thread(differences.of_steps, plan.steps, Contents(self._undo / "contents"))
+        return plan, await asyncio.to_thread(differences.of_steps, plan.steps, self._contents)
 
     async def last_undo(self, session: str) -> FilesRestored | None:
         """What the newest undo came to."""
@@ -335,8 +346,8 @@ class Runtime:
 
     async def changes(self, session: str) -> list[TurnDiff]:
         """What each turn changed in the workspace, with the differences as far as contents are kept."""
-        known = ledger.read(self._log, session)
-        return await asyncio.to_thread(differences.turns, known, Contents(self._undo / "contents"))
+        known = ledger.read(self._log, session, self.veil.unveiled)
+        return await asyncio.to_thread(differences.turns, known, self._contents)
 
     async def purge(self, session: str) -> None:
         """Removes a session for good. The only thing in Sylph that forgets."""

@@ -18,9 +18,10 @@ from sylph.core.permission import Effect, Reach, Risk
 from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.core.tool import Context, Judged, Picture, Question, Result, Tool
-from sylph.engine.gateway import FIRST, WHOLE, Gateway, Patience, prompt_digest
+from sylph.engine.gateway import FIRST, WHOLE, Gateway, Patience, prefix_digest, prompt_digest
 from sylph.engine.outside import cut_off, sent
 from sylph.engine.policy import Case, Ruling, decide
+from sylph.engine.redact.veil import Veil
 from sylph.engine.routes import MAIN, Choice
 from sylph.engine.served_courier import sends
 from sylph.engine.summary import Summary
@@ -78,6 +79,20 @@ class ServedPatience(Patience, frozen=True, kw_only=True):
     def wait(self, error: ProviderError, attempt: int) -> float | None:  # noqa: ARG002 - the recording knows
         failed = _first(self.tape, facts.ModelFailed)
         return failed.retry_ms / 1000 if failed and failed.retry_ms is not None else None
+
+
+class ServedVeil(Veil):
+    """Hides nothing: in a log no secret is. What is older than the veil went out as it was, or as it is hidden now."""
+
+    def __init__(self, veil: Veil, tape: Tape) -> None:
+        self._veil, self._tape = veil, tape
+
+    def request(self, request: Request) -> Request:
+        requested = _first(self._tape, facts.ModelRequested)
+        if requested is None or requested.tail == prefix_digest(request.messages):
+            return request
+        hidden = self._veil.request(request)
+        return hidden if requested.tail == prefix_digest(hidden.messages) else request
 
 
 class ServedProvider:

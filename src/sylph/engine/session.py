@@ -426,7 +426,8 @@ class Session:
         # The clock is read once, so that the time it took and the time it ended fit together.
         now = floor.now
         took = max(now - floor.summary.open_since, 0)
-        ended = facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble)
+        # Hidden before a message to the person is cut out of it.
+        ended = floor.veil.fact(facts.TurnEnded(outcome=outcome, rounds=floor.summary.rounds, ms=took, trouble=trouble))
         await floor.enter("close", ended, *floor.calling(ended), at=now)
 
     async def _mend(self) -> None:

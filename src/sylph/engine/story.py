@@ -18,6 +18,7 @@ class _Intent(msgspec.Struct):
     job: bool = False
     title: str = ""
     interactive: bool = False
+    sealed: bool = False
     at: float = 0.0
 
 

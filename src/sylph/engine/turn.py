@@ -109,11 +109,9 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
     found: list[Note] = []
     for step in hands.plugin.prepare:
         found += await step(situation)
-    return [
-        facts.ContextAdded(topic=note.topic, text=note.text)
-        for note in found
-        if summary.told.get(note.topic, "") != note.text
-    ]
+    # What was told is in the log without its secrets.
+    told = [(note.topic, floor.veil.text(note.text)) for note in found]
+    return [facts.ContextAdded(topic=topic, text=text) for topic, text in told if summary.told.get(topic, "") != text]
 
 
 async def think(floor: Floor, hands: Hands) -> Reply:

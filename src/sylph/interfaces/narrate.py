@@ -7,6 +7,8 @@ from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
 from sylph.core.text import count
+from sylph.engine.redact.stream import Revealed
+from sylph.engine.redact.veil import Veil
 from sylph.engine.summary import Summary
 from sylph.interfaces.clean import clean
 from sylph.interfaces.render import (
@@ -115,7 +117,9 @@ CHAT = Hints(failed="/retry")
 class Narrator:
     """Knows what was said before, so that a result finds its call and a turn its sums."""
 
-    def __init__(self, hints: Hints | None = None) -> None:
+    def __init__(self, hints: Hints | None = None, veil: Veil | None = None) -> None:
+        self._veil = veil or Veil()
+        self._answer = Revealed(self._veil)
         self.calls: dict[str, facts.ToolCalled] = {}
         self.inputs: dict[str, facts.InputReceived] = {}
         self._hints = hints or Hints()
@@ -141,7 +145,8 @@ class Narrator:
             self._window = event.body.window
         match event.body:
             case signals.TextDelta(text=text):
-                return (Piece(text),)
+                shown = self._answer.add(text)
+                return (Piece(shown),) if shown else ()
             case facts.ModelResponded() as body:
                 return self._responded(body)
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
@@ -174,7 +179,9 @@ class Narrator:
             self._cost = (self._cost or 0) + body.cost
         if body.role != "main":
             return ()
-        said = Said(body.text, final=body.calls == 0)
+        # The person reads what the model could not.
+        said = Said(self._veil.restored(body.text), final=body.calls == 0)
+        self._answer = Revealed(self._veil)
         filling = self._filling(body.usage)
         if body.calls:
             return (said, *filling)

@@ -15,8 +15,9 @@ from msgspec import Struct
 from sylph.core.changes import FileChange, FilesChanged, FileState, bytes_of
 from sylph.core.tool import Judged
 from sylph.engine.runs import Runner, read_story
-from sylph.engine.undo.contents import Contents, private
-from sylph.engine.undo.place import Place, read, write
+from sylph.engine.sealed import Key, unsealed
+from sylph.engine.undo.contents import Contents, digest_of, private
+from sylph.engine.undo.place import Place, Saved, read, write
 from sylph.engine.undo.view import FOLDER, Difference, Entries, Rules, TooMany, compare
 
 # Changes in one fact; more of them become more facts.
@@ -64,9 +65,9 @@ class _Open(Struct, frozen=True, kw_only=True):
 
 
 class Checkpoints:
-    def __init__(self, folder: Path, rules: Rules, runner: Runner) -> None:
+    def __init__(self, folder: Path, rules: Rules, runner: Runner, key: Key = unsealed) -> None:
         self.folder, self.rules, self._runner = folder, rules, runner
-        self.contents = Contents(folder / "contents")
+        self.contents = Contents(folder / "contents", key)
         self._places: dict[str, Place] = {}
         self._open: dict[tuple[str, str], _Open] = {}
         self._told: set[str] = set()
@@ -102,7 +103,7 @@ class Checkpoints:
             return _Open(place=place, gap=self._too_many())
         file = self._file(place, session, call)
         claims = _size(self._claims(place))
-        earlier = read(file)
+        earlier = read(file, self.contents.key)
         if earlier and tops is not None:
             tops = None if earlier.tops is None else tuple(dict.fromkeys((*earlier.tops, *tops)))
         try:
@@ -112,7 +113,8 @@ class Checkpoints:
             if earlier:
                 entries = _unmade(entries, earlier.view())
             if tops is not None or earlier or not place.link(file):
-                write(file, place.root, tops, entries)
+                saved = Saved(place.root, None if tops is None else list(tops), list(entries), list(entries.values()))
+                write(file, saved, self.contents.key)
         except TooMany:
             return _Open(place=place, gap=self._too_many())
         except OSError as error:
@@ -146,7 +148,7 @@ class Checkpoints:
         if known := self._open.get((session, call)):
             return known
         place = self._place(workspace)
-        saved = read(self._file(place, session, call))
+        saved = read(self._file(place, session, call), self.contents.key)
         if saved is None or saved.root != place.root:
             return None
         self._use()
@@ -207,10 +209,10 @@ class Checkpoints:
         claims = self._claims(place)
         if _size(claims) > opened.claims:
             theirs = _claimed(claims, opened.claims, key)
-            changes = [each for each in changes if each.path not in theirs or theirs[each.path] != each.after]
+            changes = [each for each in changes if (name := _name(each)) not in theirs or theirs[name] != each.after]
         if changes and _others(self.folder / "open" / place.name, key):
             private(claims.parent)
-            lines = [msgspec.json.encode((key, change.path, change.after)) + b"\n" for change in changes]
+            lines = [msgspec.json.encode((key, _name(change), change.after)) + b"\n" for change in changes]
             with os.fdopen(os.open(claims, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
                 file.write(b"".join(lines))
         return changes
@@ -294,6 +296,11 @@ def _small(path: bytes) -> bool:
     except OSError:
         return True
     return not S_ISDIR(stat.st_mode) and stat.st_size <= LIGHT
+
+
+def _name(change: FileChange) -> str:
+    """What a path is claimed by: its own name may tell too much."""
+    return digest_of(bytes_of(change.path)).hex()
 
 
 def _claimed(claims: Path, offset: int, key: str) -> dict[str, FileState | None]:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sylph.engine.sealed import Key, derived, sealed, unsealed
+
 SIZE = 20
 # digest, offset, length
 ROW = struct.Struct(f">{SIZE}sQQ")
@@ -33,8 +35,8 @@ def digest_of(data: bytes) -> bytes:
 class Contents:
     """Adding is safe between threads and processes; what a kill leaves half written is never referred to."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, key: Key = unsealed) -> None:
+        self.folder, self.key = folder, key
         self._mutex = threading.Lock()
         self._where: dict[bytes, tuple[str, int, int]] = {}
         self._read: dict[str, int] = {}
@@ -66,8 +68,20 @@ class Contents:
                 if again or digest not in self._where:
                     self._look()
                 if (place := self._where.get(digest)) and (data := self._load(*place)) is not None:
-                    return data if digest_of(data) == digest else None
+                    return self._plain(digest, data)
         return None
+
+    def _sealed(self, digest: bytes, data: bytes) -> bytes:
+        """Files may hold secrets, and must come back to the byte: only this home can read what lies here."""
+        key = self.key()
+        return sealed(data, derived(key, digest)) if key else data
+
+    def _plain(self, digest: bytes, kept: bytes) -> bytes | None:
+        """What was kept, if that is what it is; what older versions have kept is not sealed."""
+        data = self._sealed(digest, kept)
+        if digest_of(data) == digest:
+            return data
+        return kept if digest_of(kept) == digest else None
 
     def has(self, digests: Iterable[bytes]) -> bool:
         with self._mutex:
@@ -154,7 +168,7 @@ class Contents:
         pack, index = self.folder / f"{name}.pack", self.folder / f"{name}.idx"
         with _appending(pack) as file:
             offset = file.seek(0, os.SEEK_END)
-            file.write(b"".join(fresh.values()))
+            file.write(b"".join(self._sealed(digest, data) for digest, data in fresh.items()))
         rows: list[bytes] = []
         for digest, data in fresh.items():
             rows.append(ROW.pack(digest, offset, len(data)))
@@ -184,8 +198,8 @@ class Contents:
                 file.truncate(0)
                 for digest, place in kept:
                     data = self._load(*place) or b""
-                    if digest_of(data) == digest:
-                        file.write(data)
+                    if (plain := self._plain(digest, data)) is not None:
+                        file.write(self._sealed(digest, plain))
                         rows.append(ROW.pack(digest, size, len(data)))
                         size += len(data)
             _flush(self.folder / f"{fresh}.pack")

@@ -1,6 +1,6 @@
 """What a session changed and took back, as its facts tell it, and which of it a wish to undo means. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct, field
@@ -10,6 +10,8 @@ from sylph.core.changes import FILE_FACTS, FileChange, FilesChanged, FilesRestor
 from sylph.core.errors import UserError
 from sylph.core.events import Fact
 from sylph.engine.log import Log
+
+Unveiled = Callable[[Fact], Fact]
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -89,11 +91,12 @@ class Ledger(Struct):
             self.redone.add(undo.redo)
 
 
-def read(log: Log, session: str) -> Ledger:
+def read(log: Log, session: str, unveiled: Unveiled = lambda fact: fact) -> Ledger:
+    """What the facts tell, with the true names of files."""
     ledger = Ledger()
     found = [row for kind in FILE_FACTS for row in log.find(session, kind)]
     for _, turn, fact in sorted(found, key=lambda row: row[0]):
-        ledger.see(turn, fact)
+        ledger.see(turn, unveiled(fact))
     return ledger
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from sylph.engine.sealed import Key, closed, opened, unsealed
 from sylph.engine.undo.contents import Contents, private
 from sylph.engine.undo.view import Entries, Entry, Rules, TooMany, look
 
@@ -72,7 +73,8 @@ class Place:
         with self._mutex:
             if self._kept is not None and same(self._kept, entries):
                 return
-            self._inode = write(self.file, self.root, None, entries)
+            saved = Saved(self.root, None, list(entries), list(entries.values()))
+            self._inode = write(self.file, saved, self._contents.key)
             self._kept = entries
 
     def link(self, name: Path) -> bool:
@@ -88,7 +90,7 @@ class Place:
     def _trusted(self) -> Mapping[bytes, Entry]:
         """What is known already, and kept: contents may have been swept away meanwhile."""
         if self._entries is None:
-            saved = read(self.file)
+            saved = read(self.file, self._contents.key)
             self._entries = self._kept = saved.view() if saved and saved.root == self.root else None
         elif self._swept == self._contents.swept():
             return self._entries
@@ -102,9 +104,9 @@ def same(one: Mapping[bytes, Entry], other: Mapping[bytes, Entry]) -> bool:
     return one is other or (len(one) == len(other) and all(other.get(path) == entry for path, entry in one.items()))
 
 
-def write(file: Path, root: bytes, tops: Sequence[bytes] | None, entries: Mapping[bytes, Entry]) -> int:
+def write(file: Path, saved: Saved, key: Key) -> int:
     """Puts a view into a file, whole; returns the number the file system knows it by."""
-    data = msgspec.msgpack.encode((root, tops, list(entries), list(entries.values())))
+    data = closed(msgspec.msgpack.encode(saved), key())
     draft = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -122,8 +124,8 @@ def write(file: Path, root: bytes, tops: Sequence[bytes] | None, entries: Mappin
     return inode
 
 
-def read(file: Path) -> Saved | None:
+def read(file: Path, key: Key = unsealed) -> Saved | None:
     """A view; None where there is none, or none that can be read."""
     with suppress(FileNotFoundError, msgspec.DecodeError, ValueError):
-        return msgspec.msgpack.decode(file.read_bytes(), type=Saved)
+        return msgspec.msgpack.decode(opened(file.read_bytes(), key()), type=Saved)
     return None

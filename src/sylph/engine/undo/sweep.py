@@ -12,6 +12,7 @@ from sylph.core.errors import UserError
 from sylph.core.events import Fact
 from sylph.engine.log import COLUMNS, Log
 from sylph.engine.seal import Record, event_of
+from sylph.engine.sealed import Key, unsealed
 from sylph.engine.undo.contents import Contents
 from sylph.engine.undo.place import read
 
@@ -30,9 +31,9 @@ def due(folder: Path) -> bool:
     return False
 
 
-def sweep(log: Log, folder: Path, *, days: int, now: int) -> int:
+def sweep(log: Log, folder: Path, *, days: int, now: int, key: Key = unsealed) -> int:
     """Drops what nobody needs; returns the bytes that are free now. While calls run anywhere, nothing is dropped."""
-    contents = Contents(folder / "contents")
+    contents = Contents(folder / "contents", key)
     if not contents.folder.is_dir():
         return 0
     with _alone(folder) as alone:
@@ -42,12 +43,12 @@ def sweep(log: Log, folder: Path, *, days: int, now: int) -> int:
             path.unlink()
         oldest = now - days * int(DAY) * 1000
         live = {digest for fact in _facts(log, oldest) for digest in digests(fact)}
-        return contents.keep(live | set(_viewed(folder, now / 1000 - days * DAY)))
+        return contents.keep(live | set(_viewed(folder, now / 1000 - days * DAY, key)))
 
 
-def drop(folder: Path, secret: bytes) -> int:
+def drop(folder: Path, secret: bytes, key: Key = unsealed) -> int:
     """Drops every content that holds a secret, whoever needs it; returns how many did."""
-    contents = Contents(folder / "contents")
+    contents = Contents(folder / "contents", key)
     if not contents.folder.is_dir():
         return 0
     with _alone(folder) as alone:
@@ -106,10 +107,10 @@ def _facts(log: Log, oldest: int) -> Iterator[Fact]:
             yield body
 
 
-def _viewed(folder: Path, oldest: float) -> Iterator[bytes]:
+def _viewed(folder: Path, oldest: float, key: Key) -> Iterator[bytes]:
     """What the views of workspaces hold, so that the next look need not read them again."""
     for path in (*(folder / "views").glob("*"), *(folder / "open").glob("*/*")):
         if path.stat().st_mtime < oldest and path.parent.name == "views":
             path.unlink(missing_ok=True)
-        elif saved := read(path):
+        elif saved := read(path, key):
             yield from (entry.digest for entry in saved.entries if entry.digest)

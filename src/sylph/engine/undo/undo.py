@@ -16,7 +16,7 @@ from sylph.engine.log import Log
 from sylph.engine.undo import ledger
 from sylph.engine.undo.checkpoints import Unwatched, Watcher
 from sylph.engine.undo.contents import Contents
-from sylph.engine.undo.ledger import Ledger, Wish
+from sylph.engine.undo.ledger import Ledger, Unveiled, Wish
 from sylph.engine.undo.restore import Workshop
 from sylph.engine.undo.view import Rules
 
@@ -40,12 +40,12 @@ class Keeper(Struct, frozen=True):
 
 
 class Restorer:
-    def __init__(self, log: Log, contents: Contents, rules: Rules) -> None:
-        self._log, self._contents, self._rules = log, contents, rules
+    def __init__(self, log: Log, contents: Contents, rules: Rules, unveiled: Unveiled = lambda fact: fact) -> None:
+        self._log, self._contents, self._rules, self._unveiled = log, contents, rules, unveiled
 
     async def plan(self, session: str, workspace: str, wish: Wish) -> UndoStarted:
         """What would be done now. Raises UserError where that is nothing."""
-        known = ledger.read(self._log, session)
+        known = ledger.read(self._log, session, self._unveiled)
         return await asyncio.to_thread(self._plan, known, workspace, wish)
 
     async def finish(self, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored:

@@ -55,7 +55,7 @@ class Chat:
         self.app, self.front, self.options = app, front, options
         self.now = Summary()
         self.terminated = False
-        self._narrator = Narrator(CHAT)
+        self._narrator = Narrator(CHAT, app.runtime.veil)
         self._watching = AsyncExitStack()
         self._quiet = asyncio.Event()
         self._warned = 0.0
@@ -81,7 +81,7 @@ class Chat:
         if not self.now.id:
             await self.enter(await session_for(self.app, self.options))
         self._quiet.clear()
-        with self._messages.own(text):
+        with self._messages.own(self.app.runtime.veil.text(text)):
             await self.send(Send(text=text, dry_run=self.options.dry_run, **how))
 
     async def send(self, command: Command) -> None:
@@ -102,7 +102,7 @@ class Chat:
     async def enter(self, summary: Summary) -> None:
         """Leaves the session of before for this one; a turn that was interrupted in it goes on."""
         await self._watching.aclose()
-        self.now, self._narrator = summary, Narrator(CHAT)
+        self.now, self._narrator = summary, Narrator(CHAT, self.app.runtime.veil)
         self._narrator.begin(summary)
         self._quiet.set()
         await self._watching.enter_async_context(beside(self._watch(summary.id, summary.seq)))

@@ -51,14 +51,17 @@ class Door:
 
 
 def _run(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
-    logging.basicConfig(level=config.settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=config.settings.log_level.upper())
     return asyncio.run(_built(config, work))
 
 
 async def _built(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
     from sylph.app import build
+    from sylph.engine.redact.discreet import Discreet
 
     async with build(config, ask_passphrase) as app:
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(Discreet(app.runtime.veil))
         return await work(app)
 
 

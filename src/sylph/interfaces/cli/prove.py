@@ -6,6 +6,7 @@ from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.prove_crash import crash
 from sylph.interfaces.cli.prove_replay import replay
 from sylph.interfaces.cli.prove_sandbox import sandbox
+from sylph.interfaces.cli.prove_secrets import secrets
 
 
 @click.group(cls=Group)
@@ -16,3 +17,4 @@ def command() -> None:
 command.add_command(crash)
 command.add_command(replay)
 command.add_command(sandbox)
+command.add_command(secrets)

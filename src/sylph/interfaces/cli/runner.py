@@ -30,7 +30,7 @@ class Runner:
         self._screen = Screen(
             sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet or as_json, dumb=terminal.dumb
         )
-        self._view = JsonView(sys.stdout) if as_json else ScreenView(self._screen)
+        self._view = JsonView(sys.stdout, app.runtime.veil) if as_json else ScreenView(self._screen, app.runtime.veil)
         self._keyboard = Keyboard.find()
         self._answering = asyncio.Lock()
         self._signal = 0

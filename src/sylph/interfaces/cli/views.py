@@ -4,6 +4,8 @@ from typing import TextIO
 
 from sylph.core.events import Event, line_of
 from sylph.core.facts import Asked, ToolCalled
+from sylph.engine.redact.trace import Trace
+from sylph.engine.redact.veil import Veil
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.narrate import TASK, Ended, Narrator
@@ -12,14 +14,15 @@ from sylph.interfaces.narrate import TASK, Ended, Narrator
 class JsonView:
     """One event per line: the pinned contract of `--json`."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, out: TextIO, veil: Veil | None = None) -> None:
+        self._out, self._trace = out, Trace(veil or Veil())
 
     def begin(self, summary: Summary) -> None:
         """Programs are told what happens, not what was."""
 
     def show(self, event: Event) -> None:
-        self._out.write(line_of(event).decode() + "\n")
+        for each in self._trace.see(event):
+            self._out.write(line_of(each).decode() + "\n")
         self._out.flush()
 
     def called(self, asked: Asked) -> ToolCalled | None:  # noqa: ARG002 - as for a person
@@ -29,9 +32,9 @@ class JsonView:
 class ScreenView:
     """Turns told on the terminal, each with what it cost."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, veil: Veil | None = None) -> None:
         self._screen = screen
-        self._narrator = Narrator(TASK)
+        self._narrator = Narrator(TASK, veil)
         self.sums = ""
 
     def begin(self, summary: Summary) -> None:

@@ -1,0 +1,1 @@
+"""Secrets stay here: found before anything is written or sent, and put back where tools need them."""

@@ -1,0 +1,187 @@
+"""Where secrets stand in a text. Most texts hold none, and that is found out in one pass."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sylph.core.errors import UserError
+from sylph.engine.redact import pem
+from sylph.engine.redact.patterns import ADDRESSES, ASSIGNED, CARDS, EMAILS, ENTROPY, KEYS, URLS, Pattern
+from sylph.engine.redact.terms import Terms
+
+# After so many characters RE2 is loaded, which takes 10 to 20 ms; whoever says little does without it.
+MUCH = 20_000
+# How far from a hint a secret can begin and end.
+BEFORE, AFTER = 300, 20_000
+MEMORY = 64_000_000
+# What stands right before or after a card number that is only a part of something longer.
+_PART = frozenset(".,-_+/=")
+# In too many lines to make one suspect; a card number begins with more than one figure.
+_COMMON = frozenset(".3456@2")
+_DIGITS = re.compile(r"\d{3}")
+# A hint of one or two characters is in every line.
+SHORT = 3
+AFTER_HINT = 600
+
+
+class Found(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+class Finder:
+    def __init__(self, terms: Terms) -> None:
+        opted = ((terms.email, EMAILS), (terms.ip, ADDRESSES), (terms.entropy, ENTROPY))
+        own = tuple(Pattern(name, regex, ("",)) for name, regex in terms.patterns.items())
+        chosen = (*KEYS, *URLS, *ASSIGNED, *CARDS, *own, *(each for wanted, table in opted if wanted for each in table))
+        self._patterns: Sequence[Pattern] = chosen
+        self._compiled: dict[int, re.Pattern[str]] = {}
+        self._allowed = [_compiled("allow", each) for each in terms.allow]
+        for name, regex in terms.patterns.items():
+            _compiled(f"patterns.{name}", regex)
+        self._hints = dict.fromkeys(pattern.hints for pattern in chosen)
+        self._seen = 0
+        self._set: Any = None
+        self._unset = False
+
+    def find(self, text: str, literals: Mapping[str, str]) -> list[Found]:
+        """Every secret in `text`, in order, none inside of another. `literals` are values and what they are."""
+        found = [*_literal(text, literals), *self._matches(text)]
+        if pem.HINT in text:
+            found += [Found(start, end, pem.KIND) for start, end in pem.lines(text)]
+        kept = (each for each in found if not self._exempt(text[each.start : each.end]))
+        return _apart(kept)
+
+    def suspects(self, text: str) -> bool:
+        """Whether something in it hints at a secret that may follow."""
+        low = text.lower()
+        return bool(_DIGITS.search(text)) or any(
+            _has(text, low, hint) for hints in self._hints for hint in hints if hint not in _COMMON
+        )
+
+    def _matches(self, text: str) -> Iterator[Found]:
+        low = text.lower()
+        for number in self._possible(text, low):
+            pattern, regex = self._patterns[number], self._regex(number)
+            for start, end in _windows(text, low, pattern.hints):
+                for match in regex.finditer(text, start, end):
+                    found = Found(*match.span(1 if regex.groups else 0), pattern.name)
+                    value = text[found.start : found.end]
+                    if value and pattern.check(value) and not (pattern.name == "card" and _part(text, found)):
+                        yield found
+
+    def _regex(self, number: int) -> re.Pattern[str]:
+        if number not in self._compiled:
+            self._compiled[number] = re.compile(self._patterns[number].regex, re.ASCII)
+        return self._compiled[number]
+
+    def _possible(self, text: str, low: str) -> Iterable[int]:
+        """Which patterns may be in the text."""
+        self._seen += len(text)
+        if self._seen >= MUCH and (sieve := self._sieve()) is not None:
+            seen = sieve.Match(text.encode("utf-8", "replace")) or ()
+            # The last one is in every text: without it RE2 has given up for want of memory.
+            if len(self._patterns) in seen:
+                return sorted(number for number in seen if number < len(self._patterns))
+        hinted = {hints: any(_has(text, low, hint) for hint in hints) for hints in self._hints}
+        return [number for number, pattern in enumerate(self._patterns) if hinted[pattern.hints]]
+
+    def _sieve(self) -> Any:
+        """All patterns in one automaton; None where RE2 is not to be had."""
+        if self._set is None and not self._unset:
+            self._unset = True
+            with suppress(ImportError):
+                self._set = _sieve(self._patterns)
+        return self._set
+
+    def _exempt(self, value: str) -> bool:
+        return any(allowed.fullmatch(value) for allowed in self._allowed)
+
+
+def _sieve(patterns: Sequence[Pattern]) -> Any:
+    re2: Any = import_module("re2")
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem, options.never_capture, options.log_errors = MEMORY, True, False
+    found: Any = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        # How long a secret may be at the most does not matter here, and costs the automaton states.
+        probe = re.sub(r"\{(\d+),\d+\}", r"{\1,}", pattern.regex)
+        try:
+            found.Add(probe if probe.isascii() else "")
+        except re2.error:
+            found.Add("")  # A user's own pattern that only `re` can read is always looked for.
+    found.Add("")
+    found.Compile()
+    return found
+
+
+def _compiled(key: str, regex: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(regex, re.ASCII)
+    except re.error as error:
+        raise UserError(
+            f"redact.{key}: {regex!r} is no regular expression: {error}.", kind="config", next=["sylph config edit"]
+        ) from error
+    if compiled.match("") and key != "allow":
+        raise UserError(
+            f"redact.{key}: {regex!r} matches nothing at all, everywhere.", kind="config", next=["sylph config edit"]
+        )
+    return compiled
+
+
+def _literal(text: str, literals: Mapping[str, str]) -> Iterator[Found]:
+    for value, kind in literals.items():
+        at = text.find(value)
+        while at >= 0:
+            yield Found(at, at + len(value), kind)
+            at = text.find(value, at + len(value))
+
+
+def _has(text: str, low: str, hint: str) -> bool:
+    return hint in (low if hint.islower() else text)
+
+
+def _windows(text: str, low: str, hints: Sequence[str]) -> list[tuple[int, int]]:
+    """The lines that hold a hint, as much of them as matters; all of the text where hints are too common."""
+    if any(len(hint) < SHORT for hint in hints) or len(low) != len(text):
+        return [(0, len(text))]
+    spots: list[int] = []
+    for hint in hints:
+        where = low if hint.islower() else text
+        at = where.find(hint)
+        while at >= 0:
+            spots.append(at)
+            at = where.find(hint, at + len(hint))
+    found: list[tuple[int, int]] = []
+    for at in sorted(spots):
+        if found and at + AFTER_HINT < found[-1][1]:
+            continue
+        start = max(text.rfind("\n", 0, at) + 1, at - BEFORE)
+        line = text.find("\n", at)
+        end = min(line + 1 if line >= 0 else len(text), at + AFTER)
+        if found and start <= found[-1][1]:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
+
+
+def _part(text: str, found: Found) -> bool:
+    """Whether a number is only a part of something longer."""
+    before, after = text[found.start - 1 : found.start], text[found.end : found.end + 2]
+    return before in _PART or (after[:1] in _PART and after[1:].isalnum())
+
+
+def _apart(found: Iterable[Found]) -> list[Found]:
+    """Of those that overlap, the longer one."""
+    kept: list[Found] = []
+    for each in sorted(found, key=lambda one: (one.start, -one.end)):
+        if kept and each.start < kept[-1].end:
+            if each.end - each.start > kept[-1].end - kept[-1].start:
+                kept[-1] = each
+            continue
+        kept.append(each)
+    return kept

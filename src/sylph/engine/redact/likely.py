@@ -1,0 +1,184 @@
+"""Whether a value is a secret or only stands where one could: examples, names, types and versions are not."""
+
+import math
+import re
+from collections import Counter
+
+_DUMMY = re.compile(
+    r"(?i)(?:x{3,}|\*{2,}|\.{3,}|…|-{3,}|_{3,}|0{4,}|1234|changeme|change[-_]me|replace|example|sample|placeholder|dummy|redacted|"
+    r"your[-_ ]|my[-_]?(?:secret|token|key|password)|insert|todo|fixme|not[-_]?(?:set|used|a)|undefined|required|"
+    r"optional|process\.env|os\.environ|getenv|environ|#[0-9a-f]{3,8}$|\(\?)"
+)
+_WORDS = frozenset(
+    [
+        "password",
+        "passwd",
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "user",
+        "username",
+        "root",
+        "admin",
+        "guest",
+        "test",
+        "testing",
+        "none",
+        "null",
+        "nil",
+        "true",
+        "false",
+        "string",
+        "number",
+        "boolean",
+        "object",
+        "bearer",
+        "basic",
+        "default",
+        "empty",
+        "unknown",
+        "invalid",
+        "hidden",
+        "masked",
+        "postgres",
+        "mysql",
+        "redis",
+        "mongo",
+        "rabbitmq",
+        "minioadmin",
+        "password1",
+        "password123",
+        "passw0rd",
+        "pass123",
+        "test123",
+        "admin123",
+        "secret123",
+        "changeit",
+        "letmein",
+        "qwerty",
+    ]
+)
+_TYPE = re.compile(
+    r"(?i)(?:u?int|float|str|string|bytes?|bool|char|varchar|vec|array|option|list|map|any|buffer|uuid)[0-9]*\??"
+)
+_VERSION = re.compile(r"[~^<>=v ]*\d+(?:\.\d+|\.[x*])+[\w.+-]*")
+_TEMPLATE = re.compile(r"[{$<%#@]\{|\$[({A-Za-z_]|^<.*>$|^%.*%$|^\{.*\}$|^\[.*\]$|⟦|⟧")
+_PATH = re.compile(r"(?:\.{0,2}/|~/|[A-Za-z]:\\|file:|https?:)")
+# Words, numbers and short versions, joined: the name of something.
+_NAME = re.compile(r"(?:[A-Za-z]+|v?\d{1,4}|[a-z]+\d{1,2})(?:[-_./:][A-Za-z]+|[-_./:]v?\d{1,4}|[-_./:][a-z]+\d{1,2})+")
+_CALL = re.compile(r"[A-Za-z_][\w.]*[(\[].*|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|self\..*|this\..*|\w+::.*|\(\?.*")
+_SPECIAL = re.compile(r"[!@#$%^&*+=~?:/.,-]")
+_HASH = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9A-F]{40}|[0-9A-F]{64}")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def anything(_: str) -> bool:
+    return True
+
+
+def mixed(value: str) -> bool:
+    """A key with its vendor's mark: examples in documents are mostly one letter repeated."""
+    body = value[len(value) // 4 :]
+    return len(set(body)) >= 3 and "xxxx" not in value.lower() and not _TEMPLATE.search(value)
+
+
+def token(value: str) -> bool:
+    """A mark that is also the beginning of ordinary names: it needs figures, and more than words."""
+    body = value.partition("-")[2] or value.partition("_")[2]
+    return mixed(value) and any(map(str.isdigit, body)) and any(map(str.isalpha, body)) and not _NAME.fullmatch(body)
+
+
+def quoted(value: str) -> bool:
+    """A text in quotes that a name calls secret."""
+    return _possible(value) and _varied(value) and not _NAME.fullmatch(value)
+
+
+def bare(value: str) -> bool:
+    """A word without quotes, which may just as well be code."""
+    return quoted(value) and not _CALL.fullmatch(value)
+
+
+def spaced(value: str) -> bool:
+    """What stands alone after `name = `: in a settings file a value, in code mostly another name."""
+    return bare(value) and (not value.isidentifier() or learnable(value))
+
+
+def variable(value: str) -> bool:
+    """The value of a variable in capitals: there even a plain word is one."""
+    return _possible(value) and not _PATH.match(value) and not value.isdigit()
+
+
+def url(value: str) -> bool:
+    return value.lower() not in _WORDS and not _TEMPLATE.search(value) and not re.fullmatch(r"[*.xX…-]+|\d{1,5}", value)
+
+
+def _possible(value: str) -> bool:
+    low = value.lower()
+    return not (
+        low in _WORDS
+        or len(set(value)) < 4
+        or _DUMMY.match(value)
+        or _TEMPLATE.search(value)
+        or _TYPE.fullmatch(value)
+        or _VERSION.fullmatch(value)
+        or _PATH.match(value)
+    )
+
+
+def _varied(value: str) -> bool:
+    """Letters, and figures or signs among them; a sign at the end belongs to a sentence."""
+    letters = any(map(str.isalpha, value))
+    return letters and (any(map(str.isdigit, value)) or bool(_SPECIAL.search(value.rstrip(".,!?:;")[1:])))
+
+
+def card(value: str) -> bool:
+    """The number of a payment card: of a length and a beginning that are in use, with a right check digit."""
+    digits = re.sub(r"[ -]", "", value)
+    return len(set(digits)) > 1 and _issued(digits) and _luhn(digits)
+
+
+def _issued(digits: str) -> bool:
+    two, three, four, size = int(digits[:2]), int(digits[:3]), int(digits[:4]), len(digits)
+    return (
+        (digits[0] == "4" and size in (13, 16, 19))
+        or (
+            size == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or four == 6011 or two == 65 or 644 <= three <= 649)
+        )
+        or (size == 15 and two in (34, 37))
+        or (size == 14 and (300 <= three <= 305 or two in (36, 38)))
+        or (size == 16 and 3528 <= four <= 3589)
+    )
+
+
+def _luhn(digits: str) -> bool:
+    doubled = [int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits))]
+    return sum(each - 9 if each > 9 else each for each in doubled) % 10 == 0
+
+
+def address(value: str) -> bool:
+    """The address of a machine, other than of this one; no version, no time."""
+    from ipaddress import ip_address
+
+    try:
+        found = ip_address(value)
+    except ValueError:
+        return False
+    return not (found.is_loopback or found.is_unspecified or found.is_multicast) and len(value) > 6
+
+
+def random(value: str) -> bool:
+    """Too much disorder for a word. What is a hash of a usual length is left alone: they are everywhere in code."""
+    if _HASH.fullmatch(value) or _UUID.fullmatch(value) or _NAME.fullmatch(value) or not _varied(value):
+        return False
+    counts = Counter(value)
+    bits = -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
+    return bits >= (3.2 if re.fullmatch(r"[0-9a-fA-F]+", value) else 4.2)
+
+
+def learnable(value: str) -> bool:
+    """Whether a value is so much its own that it may be taken for the secret wherever it stands."""
+    if len(value) < 10 or _NAME.fullmatch(value) or value.isalpha() or value.isdigit():
+        return False
+    bits = -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
+    return bits >= 2.8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))

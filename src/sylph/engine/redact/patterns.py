@@ -1,0 +1,225 @@
+"""What secrets look like: the one table of patterns.
+
+Each is written so that both `re` and RE2 read it the same way. The secret is its first group, or all of it. `hints` are
+texts of which one must be there before it is worth looking, in small letters where case does not matter;
+`check` has the last word.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from sylph.engine.redact import likely
+
+Check = Callable[[str], bool]
+
+
+class Pattern(Struct, frozen=True):
+    name: str
+    regex: str
+    hints: tuple[str, ...]
+    check: Check = likely.anything
+
+
+def _key(name: str, regex: str, *hints: str, check: Check = likely.mixed) -> Pattern:
+    """A key that its vendor marks: at the beginning of a word, and to its end."""
+    return Pattern(name, rf"\b({regex})", hints, check)
+
+
+# One word that says that a value is secret, at the end of a name.
+_NAMED = (
+    r"(?:passw(?:or)?d|passwd|passphrase|pwd|secret|token|credential|api[_-]?key|apikey|access[_-]?key(?:[_-]id)?"
+    r"|auth[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|master[_-]?key|secret[_-]?key)"
+)
+_KEYS = ("api", "access", "auth", "private", "signing", "encryption", "account", "master", "secret")
+_NAMES = (
+    *("passw", "passphrase", "pwd", "secret", "token", "credential"),
+    *(f"{word}{dash}key" for word in _KEYS for dash in ("", "_", "-")),
+)
+# A letter of a value that stands without quotes, in a line of its own and among others.
+_LINE = r"""[^\s"'`<>(){}\[\],;\\]"""
+_LETTER = r"""[^\s"'`$<>(){}\[\],;&|\\]"""
+
+ASSIGNED = (
+    # "name": "value", name = 'value', name := "value", name => "value"; also inside of a text that is itself quoted.
+    Pattern(
+        "password",
+        rf"""(?i){_NAMED}[0-9]?\\?["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*[rbu]?\\?["']([^"'\\\s]{{6,200}})\\?["']""",
+        _NAMES,
+        likely.quoted,
+    ),
+    # NAME=value and name: value, alone on their line, as in .env, .properties and YAML files.
+    Pattern(
+        "password",
+        rf"""(?im)(?:^|[\s+>|:-])[A-Z0-9_.-]*{_NAMED}[0-9]?(?:=|:[ \t]+)({_LINE}{{6,200}})(?:\s|$)""",
+        _NAMES,
+        likely.bare,
+    ),
+    Pattern(
+        "password",
+        rf"""(?im)^[ \t+>|-]*[A-Z0-9_.-]*{_NAMED}[ \t]+[=:][ \t]+({_LINE}{{6,200}})[ \t]*$""",
+        _NAMES,
+        likely.spaced,
+    ),
+    # NAME=value in capitals is a variable wherever it stands.
+    Pattern(
+        "password",
+        rf"""\b[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|CREDENTIAL)=({_LINE}{{8,200}})""",
+        _NAMES,
+        likely.variable,
+    ),
+    # Key=value; of connection strings, and fields of forms and queries.
+    Pattern(
+        "password",
+        rf"""(?i)(?:^|[;&?,\s"']){_NAMED}=({_LETTER}{{6,200}})[;&]""",
+        _NAMES,
+        likely.bare,
+    ),
+    Pattern(
+        "password",
+        rf"""(?i)(?:^|\s)--?(?:password|passwd|passphrase|token|api-?key|secret)[= ]["']?({_LETTER}{{6,200}})""",
+        _NAMES,
+        likely.quoted,
+    ),
+    Pattern(
+        "authorization",
+        r"""(?i)\bauthorization\\?["']?\]?\s*[:=,]\s*[bf]?\\?["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9+/_.~=-]{8,4000})""",
+        ("authorization",),
+        likely.quoted,
+    ),
+    Pattern(
+        "authorization",
+        r"""(?i)\bx-(?:api-key|auth-token|access-token|goog-api-key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9+/_.~=-]{8,4000})""",
+        ("x-api-key", "x-auth-token", "x-access-token", "x-goog-api-key"),
+        likely.quoted,
+    ),
+    Pattern(
+        "login",
+        r"""(?:^|\s)(?:-u|--user)[= ]?["']?[\w.@-]+:([^\s"'`$<>(){}\[\]\\]{6,200})""",
+        ("-u", "--user"),
+        likely.quoted,
+    ),
+    # In a .netrc and in curl's own file.
+    Pattern("login", r"""(?i)\blogin\s+\S+\s+password\s+([^\s"'`$<>{}\\]{6,200})""", ("password",), likely.quoted),
+)
+
+URLS = (
+    Pattern(
+        "url-password",
+        r"""\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"'<>\\`]{0,200}:([^\s/@"'<>\\`]{3,200})@""",
+        ("://",),
+        likely.url,
+    ),
+    Pattern("webhook", r"\bhooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9_/]{20,100})", ("hooks.slack.com",)),
+    Pattern(
+        "webhook", r"\bdiscord(?:app)?\.com/api/webhooks/([0-9]{15,21}/[A-Za-z0-9_-]{40,100})", ("/api/webhooks/",)
+    ),
+    Pattern(
+        "signature", r"[?&](?:sig|X-Amz-Signature|X-Goog-Signature)=([A-Za-z0-9%+/=_-]{20,512})", ("sig",), likely.mixed
+    ),
+)
+
+_GITLAB = tuple(f"gl{kind}-" for kind in ("pat", "ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas"))
+
+KEYS = (
+    _key("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{16,200}", "sk-ant-"),
+    _key("openrouter-key", r"sk-or-[A-Za-z0-9_-]{16,200}", "sk-or-"),
+    _key("openai-key", r"sk-[A-Za-z0-9_-]{20,250}", "sk-", check=likely.token),
+    _key("groq-key", r"gsk_[A-Za-z0-9]{20,120}", "gsk_"),
+    _key("xai-key", r"xai-[A-Za-z0-9]{20,120}", "xai-"),
+    _key("cerebras-key", r"csk-[A-Za-z0-9]{20,120}", "csk-"),
+    _key("together-key", r"tgp_v1_[A-Za-z0-9_-]{20,120}", "tgp_v1_"),
+    _key("fireworks-key", r"fw_[A-Za-z0-9]{20,64}", "fw_", check=likely.token),
+    _key("perplexity-key", r"pplx-[A-Za-z0-9]{20,120}", "pplx-"),
+    _key("nvidia-key", r"nvapi-[A-Za-z0-9_-]{20,120}", "nvapi-"),
+    _key("huggingface-token", r"(?:hf|api_org)_[A-Za-z0-9]{30,64}", "hf_", "api_org_"),
+    _key("replicate-key", r"r8_[A-Za-z0-9]{30,64}", "r8_"),
+    _key("google-key", r"AIza[A-Za-z0-9_-]{35}", "AIza"),
+    _key("google-token", r"ya29\.[A-Za-z0-9_-]{20,500}", "ya29."),
+    _key("google-secret", r"GOCSPX-[A-Za-z0-9_-]{20,64}", "GOCSPX-"),
+    _key("aws-key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "AKIA", "ASIA", "ABIA", "ACCA"),
+    _key("aws-bedrock-key", r"ABSK[A-Za-z0-9+/=]{60,250}", "ABSK"),
+    Pattern(
+        "azure-key",
+        r"(?i)\b(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,100}={0,2})",
+        ("accountkey=", "sharedaccesskey="),
+    ),
+    _key("azure-secret", r"[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}", "7Q~", "8Q~"),
+    _key("github-token", r"gh[pousr]_[A-Za-z0-9]{30,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    _key("github-token", r"github_pat_[A-Za-z0-9_]{40,255}", "github_pat_"),
+    _key("gitlab-token", r"gl(?:pat|ptt|dt|rt|cbt|soat|ft|agent|imt|oas)-[A-Za-z0-9_.-]{20,120}", *_GITLAB),
+    _key("bitbucket-token", r"ATBB[A-Za-z0-9_=.-]{24,64}", "ATBB"),
+    _key("atlassian-token", r"ATATT3[A-Za-z0-9_=-]{60,250}", "ATATT3"),
+    _key("slack-token", r"xox[abeoprs]-(?:[0-9]-)?[A-Za-z0-9-]{10,250}", "xox"),
+    _key("slack-token", r"xapp-[0-9]-[A-Za-z0-9-]{20,250}", "xapp-"),
+    _key("discord-token", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}", "."),
+    _key("telegram-token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,36}", ":AA"),
+    _key("stripe-key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,250}", "k_live_", "k_test_"),
+    _key("stripe-secret", r"whsec_[A-Za-z0-9+/=]{24,100}", "whsec_"),
+    _key("square-token", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,64}", "sq0"),
+    _key("shopify-token", r"shp(?:at|ca|pa|ss|tka)_[A-Fa-f0-9]{32}", "shp"),
+    _key("twilio-key", r"SK[0-9a-f]{32}\b", "SK"),
+    _key("sendgrid-key", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", "SG."),
+    _key("mailgun-key", r"key-[0-9a-f]{32}\b", "key-"),
+    _key("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}\b", "-us"),
+    _key("npm-token", r"npm_[A-Za-z0-9]{36}", "npm_"),
+    _key("pypi-token", r"pypi-[A-Za-z0-9_-]{50,300}", "pypi-"),
+    _key("rubygems-key", r"rubygems_[0-9a-f]{48}", "rubygems_"),
+    _key("docker-token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,64}", "dckr_"),
+    _key("digitalocean-token", r"do[opr]_v1_[0-9a-f]{64}", "_v1_"),
+    _key("heroku-key", r"HRKU-[A-Za-z0-9_-]{30,80}", "HRKU-"),
+    _key("fly-token", r"(?:fo1_|FlyV1 fm[12]_)[A-Za-z0-9+/=,_-]{20,600}", "fo1_", "FlyV1"),
+    _key("netlify-token", r"nfp_[A-Za-z0-9]{30,64}", "nfp_"),
+    _key("cloudflare-key", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,180}", "v1.0-"),
+    _key("databricks-token", r"dapi[0-9a-f]{32}(?:-[0-9])?\b", "dapi"),
+    _key("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,80}", "dp."),
+    _key("vault-token", r"hv[bsr]\.[A-Za-z0-9_-]{20,250}", "hvs.", "hvb.", "hvr."),
+    _key("terraform-token", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,80}", ".atlasv1."),
+    _key("pulumi-token", r"pul-[0-9a-f]{40}\b", "pul-"),
+    _key("linear-key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,80}", "lin_"),
+    _key("notion-token", r"ntn_[A-Za-z0-9]{40,64}", "ntn_"),
+    _key("notion-token", r"secret_[A-Za-z0-9]{43}\b", "secret_"),
+    _key("figma-token", r"figd_[A-Za-z0-9_-]{30,64}", "figd_"),
+    _key("postman-key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}", "PMAK-"),
+    _key("newrelic-key", r"NRAK-[A-Z0-9]{27}\b", "NRAK-"),
+    _key("grafana-token", r"gl(?:sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_[A-Za-z0-9+/=]{32,400})", "glsa_", "glc_"),
+    _key("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{40,300}", "sntry"),
+    _key("supabase-key", r"sb(?:p_[0-9a-f]{40}|_secret_[A-Za-z0-9_-]{20,64})", "sbp_", "sb_secret_"),
+    _key("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{30,80}", "pscale_"),
+    _key("tailscale-key", r"tskey-[a-z]+-[A-Za-z0-9_-]{16,80}", "tskey-"),
+    _key("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1"),
+    Pattern("jwt", r"\b(eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000})", ("eyJ",)),
+    Pattern(
+        "jwt",
+        r"\b(eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,400})",
+        ("eyJ",),
+    ),
+)
+
+CARDS = (
+    Pattern(
+        "card",
+        r"\b([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})\b",
+        tuple("23456"),
+        likely.card,
+    ),
+)
+
+EMAILS = (Pattern("email", r"\b([A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b", ("@",)),)
+
+ADDRESSES = (
+    Pattern(
+        "ip",
+        r"(?:^|[^0-9A-Za-z.])((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?:$|[^0-9A-Za-z.]|\.(?:\s|$))",
+        (".",),
+        likely.address,
+    ),
+    Pattern(
+        "ip",
+        r"(?:^|[^0-9A-Za-z:.])((?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?:$|[^0-9A-Za-z:.])",
+        (":",),
+        likely.address,
+    ),
+)
+
+ENTROPY = (Pattern("entropy", r"(?:^|[^A-Za-z0-9+/_=.-])([A-Za-z0-9+/_-]{20,200}={0,2})", ("",), likely.random),)
