@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, memory, search, store, turns, undo
+from bench import commands, memory, redact, search, store, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "search": search.rows,
     "memory": memory.rows,
     "undo": undo.rows,
+    "redact": redact.rows,
 }
 
 

@@ -363,7 +363,9 @@ def veil_of(config: Config) -> Redactor:
     told = config.settings.redact
     keys = {each.api_key: f"{name}-key" for name, each in config.settings.providers.items()}
     search = config.settings.web.search
-    named = {value: name for name, value in config.environ.items() if SECRET.search(name) or name in told.variables}
+    headers = [pair for each in config.settings.providers.values() for pair in each.headers.items()]
+    named = {value: name for name, value in headers if SECRET.search(name) or name.lower() == "authorization"}
+    named |= {value: name for name, value in config.environ.items() if SECRET.search(name) or name in told.variables}
     return Redactor(
         Hiding(
             enabled=told.enabled,

@@ -328,6 +328,7 @@ class Runtime:
         found = await self._open(session).erase(secret, why)
         # What this process still holds of the session knows the secret: it is read anew.
         self._sessions.pop(session, None)
+        found += self.veil.forget(secret)
         return found + await asyncio.to_thread(sweep.drop, self._undo, secret.encode(), self.veil.key)
 
     @property

@@ -18,6 +18,8 @@ from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
+from sylph.engine.redact.terms import Terms as Redaction
+from sylph.engine.redact.veil import Redactor
 from sylph.engine.replay import Recording, from_log, replay
 from sylph.engine.runs import PROGRAM
 from sylph.engine.runtime import NewSession, Parts, Runtime
@@ -204,6 +206,7 @@ def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse, client
         else Nobody(),
         sandbox=Terms(home=place.root / "home", path=setting.path),
         undo=Rules(),
+        veil=Redactor(Redaction(), place.store.parent / "vault"),
         runner=rigged.__file__ if setting.kind in RIGGED or not setting.kind else PROGRAM,
     )
     return Runtime(Log.open(place.store, trip=fuse), parts)

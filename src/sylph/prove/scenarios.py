@@ -14,6 +14,8 @@ MARKED = re.compile(r"echo (\w+) >> journal")
 NOTED = re.compile(MARKED.pattern + r"; .*exit (\d+)$")
 NEVER = "never"
 SECRET = "hunter2-the-secret"
+# What the log holds only as a placeholder, and a killed turn goes on with all the same.
+KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"
 TASK = "Do what the script says."
 
 
@@ -114,11 +116,11 @@ FILES = Scenario(
         calls(write("a.txt", "one\ntwo\n"), write("deep/down/b.txt", "first\n")),
         calls(edit("a.txt", "two", "three"), write("deep/down/b.txt", "second\n")),
         say("Written."),
-        calls(edit("a.txt", "one", "four")),
+        calls(edit("a.txt", "one", KEY)),
         say("Done."),
     ),
     steps=(Say(key="k1"), Say(key="k2")),
-    files={"a.txt": "four\nthree\n", "deep/down/b.txt": "second\n"},
+    files={"a.txt": f"{KEY}\nthree\n", "deep/down/b.txt": "second\n"},
 )
 PATCH = """\
 --- a/a.txt
@@ -164,7 +166,7 @@ SHELL = Scenario(
     lines=(
         calls(noted("alpha", 3)),
         calls(noted("beta"), noted("gamma", 7, seconds=0.05)),
-        calls(("shell", {"command": "echo much >> journal; seq 20000; echo said much; exit 0"})),
+        calls(("shell", {"command": f"echo much >> journal; seq 20000; : {KEY}; echo said much; exit 0"})),
         say("Run."),
     ),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from sylph.core.errors import SylphError
+from sylph.core.errors import SylphError, UserError
 from sylph.core.events import line_of
 from sylph.engine.examine import examine
 from sylph.engine.redact.discreet import Discreet
@@ -57,16 +57,25 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.tried) and all(one.held for one in self.tried)
 
 
-def prove(folder: Path, path: str, progress: Progress = lambda _, __: None, *, enabled: bool = True) -> Report:
-    """Tries every way in scratch folders below `folder`. Not `enabled`, it shows what is kept back otherwise."""
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be tried. Not `enabled`, it shows what is kept back otherwise."""
+
+    only: str = ""
+    enabled: bool = True
+
+
+def prove(folder: Path, path: str, wish: Wish, progress: Progress = lambda _, __: None) -> Report:
+    """Tries the ways in scratch folders below `folder`."""
     began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    total = len(WAYS) + len(ENTROPY)
-    terms = replace(TERMS, enabled=enabled)
-    usual = _scratch(folder, path, terms, list(WAYS), lambda done: progress(done, total))
-    opted = replace(terms, entropy=True)
-    more = _scratch(folder, path, opted, list(ENTROPY), lambda done: progress(len(WAYS) + done, total))
-    rows = [*usual.tried, *(replace(one, name=f"{one.name}, random words") for one in more.tried)]
+    ways, more = [name for name in WAYS if wish.only in name], [name for name in ENTROPY if wish.only in name]
+    if not ways:
+        raise UserError(f"There is no way {wish.only!r}.", next=[f"Ways: {', '.join(WAYS)}."])
+    total = len(ways) + len(more)
+    terms = replace(TERMS, enabled=wish.enabled)
+    usual = _scratch(folder, path, terms, ways, lambda done: progress(done, total))
+    opted = _scratch(folder, path, replace(terms, entropy=True), more, lambda done: progress(len(ways) + done, total))
+    rows = [*usual.tried, *(replace(one, name=f"{one.name}, random words") for one in opted.tried)]
     return Report(tried=rows, places=usual.places, seconds=round(time.monotonic() - began, 1))
 
 

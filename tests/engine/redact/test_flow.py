@@ -1,6 +1,6 @@
 """A secret in a workspace: the model never sees it, the log never holds it, and the files keep it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,7 +32,7 @@ def work(home: Path) -> Path:
     return work
 
 
-def engine(home: Path, lines: list[Line] | ScriptedProvider, *tools: Tool, **terms: object) -> Runtime:
+def engine(home: Path, lines: Sequence[Line] | ScriptedProvider, *tools: Tool, **terms: object) -> Runtime:
     veil = Redactor(Terms(**terms), home / "data" / "vault")  # pyright: ignore[reportArgumentType]
     own = workspace_tools(ENVIRON, Places(home=home))
     return runtime(home, lines, tools=(*own, *tools), undo=Rules(), veil=veil)

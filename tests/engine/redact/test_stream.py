@@ -12,10 +12,8 @@ from sylph.engine.redact.trace import Trace
 from sylph.engine.redact.veil import Redactor, Veil
 
 KEY = "sk-proj-abcDEF123456789012345678"
-PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(
-    ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" + c * 12 for c in "abc"]
-)
-PEM += "\nAbCd12==\n-----END PRIVATE KEY-----\n"
+BODY = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" + letter * 12 for letter in "abc"]
+PEM = "\n".join(["-----BEGIN PRIVATE KEY-----", *BODY, "AbCd12==", "-----END PRIVATE KEY-----", ""])
 
 
 @pytest.fixture(scope="module")

@@ -81,8 +81,8 @@ class Finder:
     def _possible(self, text: str, low: str) -> Iterable[int]:
         """Which patterns may be in the text."""
         self._seen += len(text)
-        if self._seen >= MUCH and (sieve := self._sieve()) is not None:
-            seen = sieve.Match(text.encode("utf-8", "replace")) or ()
+        if self._seen >= MUCH and (found := self._sieve()) is not None:
+            seen = found.Match(text.encode("utf-8", "replace")) or ()
             # The last one is in every text: without it RE2 has given up for want of memory.
             if len(self._patterns) in seen:
                 return sorted(number for number in seen if number < len(self._patterns))
@@ -94,14 +94,15 @@ class Finder:
         if self._set is None and not self._unset:
             self._unset = True
             with suppress(ImportError):
-                self._set = _sieve(self._patterns)
+                self._set = sieve(self._patterns)
         return self._set
 
     def _exempt(self, value: str) -> bool:
         return any(allowed.fullmatch(value) for allowed in self._allowed)
 
 
-def _sieve(patterns: Sequence[Pattern]) -> Any:
+def sieve(patterns: Sequence[Pattern]) -> Any:
+    """RE2 with all patterns in one automaton, and one more that is in every text."""
     re2: Any = import_module("re2")
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1

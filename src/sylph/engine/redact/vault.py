@@ -71,18 +71,30 @@ class Vault:
             self._append(entry)
         return entry
 
+    def drop(self, value: str) -> int:
+        """Forgets every value that holds this one, for good; returns how many did."""
+        self._look()
+        held = [tag for tag, entry in self._entries.items() if value in entry.value]
+        for tag in held:
+            del self._entries[tag]
+        if held:
+            with self._locked():
+                self._rewrite()
+        return len(held)
+
     def _append(self, entry: Entry) -> None:
         with self._locked():
             fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 # Begun on a line of its own, whatever a power cut left of the last one.
-                os.write(fd, b"\n" + self._sealed(entry) + b"\n")
+                os.write(fd, b"\n" + self.sealed(entry) + b"\n")
                 os.fdatasync(fd)
             finally:
                 os.close(fd)
             self._sweep()
 
-    def _sealed(self, entry: Entry) -> bytes:
+    def sealed(self, entry: Entry) -> bytes:
+        """An entry as one line of the file."""
         nonce, plain = os.urandom(NONCE), msgspec.json.encode(entry)
         text = sealed(plain, derived(self.key, b"vault" + nonce))
         return base64.b64encode(nonce + self._mac(nonce + text) + text)
@@ -123,11 +135,14 @@ class Vault:
         if self._file.stat().st_size < 200 * (len(self._entries) + 1000):
             return
         self._look()
+        self._rewrite()
+
+    def _rewrite(self) -> None:
         draft = self._folder / "values.new"
         draft.unlink(missing_ok=True)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            file.writelines(b"\n" + self._sealed(entry) + b"\n" for entry in self._entries.values())
+            file.writelines(b"\n" + self.sealed(entry) + b"\n" for entry in self._entries.values())
             file.flush()
             os.fdatasync(fd)
         draft.replace(self._file)

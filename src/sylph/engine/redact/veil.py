@@ -87,6 +87,13 @@ class Veil:
         """`text` with a placeholder for every secret."""
         return text
 
+    def guard(self, value: str, name: str) -> None:
+        """From now on this value is secret wherever it stands: a credential that was just opened."""
+
+    def forget(self, value: str) -> int:  # noqa: ARG002 - nothing is known here
+        """Forgets a value for good; returns in how many places it was known."""
+        return 0
+
     def suspects(self, text: str) -> bool:  # noqa: ARG002 - nothing is hidden here
         """Whether `text` may be the beginning of a line with a secret in it."""
         return False
@@ -148,6 +155,17 @@ class Redactor(Veil):
             # What was learned here may stand here once more, without the words that gave it away.
             found = finder.find(text, {**self._known, **self._learned})
         return self._replaced(text, found, vault) if found else _remembered(text, self._clean)
+
+    def guard(self, value: str, name: str) -> None:
+        if self._terms.enabled and len(value) >= SHORTEST and value not in self._known:
+            self._parts()
+            self._known = {**self._known, value: kind_of(name)}
+            self._clean.clear()
+            self._sent.clear()
+
+    def forget(self, value: str) -> int:
+        self._learned = {known: kind for known, kind in self._learned.items() if value not in known}
+        return self._parts()[1].drop(value)
 
     def suspects(self, text: str) -> bool:
         return self._parts()[0].suspects(text) or any(value[:4] in text for value in {**self._known, **self._learned})
@@ -284,7 +302,8 @@ class Redactor(Veil):
 
         def value(match: Any) -> str:
             entry = vault.get(match[2])
-            return entry.value if entry else match[0]
+            # What is used is met: it is kept on.
+            return vault.put(entry.kind, entry.value).value if entry else match[0]
 
         return SHAPE.sub(value, text)
 

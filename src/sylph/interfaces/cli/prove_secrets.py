@@ -10,16 +10,17 @@ from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import flat, size
-from sylph.prove.secrets import Report, Tried, prove
+from sylph.prove.secrets import Report, Tried, Wish, prove
 
 SHOWN = 5
 
 
 @click.command()
 @click.option("--off", is_flag=True, help="Without redaction: shows that the proof would find what is not hidden.")
+@click.option("--only", default="", metavar="WAY", help="Only ways whose names hold this.")
 @json_option
 @click.pass_obj
-def secrets(door: Door, *, off: bool, as_json: bool) -> int:
+def secrets(door: Door, *, off: bool, only: str, as_json: bool) -> int:
     """Have secrets of every kind go through real turns in every way there is, and look for them in all that is left.
 
     \b
@@ -27,7 +28,7 @@ def secrets(door: Door, *, off: bool, as_json: bool) -> int:
     services, and the database, its write-ahead log, exports, diagnoses, traces, journals of commands, copies for undo.
     """
     config = door.config
-    report = prove(config.home, config.environ.get("PATH", ""), _progress, enabled=not off)
+    report = prove(config.home, config.environ.get("PATH", ""), Wish(only=only, enabled=not off), _progress)
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     if as_json:
