@@ -138,6 +138,9 @@ class Redactor(Veil):
         self._known: dict[str, str] = {}
         self._learned: dict[str, str] = {}
         self._loaded: tuple[Finder, Vault] | None = None
+        if terms.enabled and (terms.patterns or terms.allow):
+            # What is wrong with them is told before anything is done.
+            self._parts()
 
     def key(self) -> bytes:
         if not self._key:
