@@ -13,7 +13,7 @@ from sylph.access import Ask, ways_of
 from sylph.config import Config
 from sylph.config.budget import budget_of
 from sylph.config.rulebook import FileRulebook
-from sylph.core.commands import SetMode, SetModel, SetRole, SetSandbox
+from sylph.core.commands import SetBudget, SetMode, SetModel, SetRole, SetSandbox
 from sylph.core.errors import NoModel, ProviderError, UserError
 from sylph.core.facts import Mode
 from sylph.core.places import Places, real
@@ -21,7 +21,9 @@ from sylph.core.plugin import Plugin
 from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.archive import LogArchive
+from sylph.engine.budget.accounts import Account, payer
 from sylph.engine.budget.purse import FilePurse
+from sylph.engine.budget.store import Stand
 from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
@@ -80,6 +82,7 @@ class App(Struct, frozen=True, kw_only=True):
     sources: discover.Settings
     ways: "Ways | None" = None
     """The credentials that are stored, where there are some."""
+    purse: FilePurse
 
     async def __aenter__(self) -> "App":
         return self
@@ -182,6 +185,10 @@ class App(Struct, frozen=True, kw_only=True):
         only = [f"{configured[0].name}/{bare}"] if len(configured) == 1 and "/" not in bare else []
         return found or only
 
+    async def budgets(self, summary: Summary | None = None) -> list[tuple[Account, Stand]]:
+        """How the budgets stand that a session draws on, or that all share. Where nothing can be written, unknown."""
+        return [] if self.runtime.log.read_only else await self.purse.stands(payer(summary) if summary else None)
+
     def sandboxed(self, *, wanted: bool | None = None) -> bool:
         """Whether a session's commands are confined: as the user wants it now, else as it is set."""
         return self.config.settings.sandbox.enabled if wanted is None else wanted
@@ -196,9 +203,15 @@ class App(Struct, frozen=True, kw_only=True):
             await self.runtime.send(session, SetRole(role=role, model=await self.choose(model) if model else ""))
 
     async def adapt(
-        self, summary: Summary, *, model: str = "", mode: Mode | None = None, sandbox: bool | None = None
+        self,
+        summary: Summary,
+        *,
+        model: str = "",
+        mode: Mode | None = None,
+        sandbox: bool | None = None,
+        budget: SetBudget | None = None,
     ) -> Summary:
-        """The session with another model, mode or sandbox, where they are wanted."""
+        """The session with another model, mode, sandbox or budget, where they are wanted."""
         if sandbox is None and not self.config.settings.sandbox.enabled:
             sandbox = False
         if model and model != summary.model:
@@ -207,7 +220,10 @@ class App(Struct, frozen=True, kw_only=True):
             await self.runtime.send(summary.id, SetMode(mode=mode))
         if sandbox is not None and sandbox != summary.sandbox:
             await self.runtime.send(summary.id, SetSandbox(on=sandbox))
-        return await self.runtime.find(summary.id) if model or mode or sandbox is not None else summary
+        if budget and budget.money != summary.budget:
+            await self.runtime.send(summary.id, budget)
+        changed = model or mode or sandbox is not None or budget
+        return await self.runtime.find(summary.id) if changed else summary
 
 
 async def _complaint(endpoint: Endpoint, client: Client) -> str:
@@ -231,9 +247,9 @@ def build(config: Config, ask: Ask = str) -> App:
     ways = ways_of(config, client, ask)
     sources = sources_of(config, ways=ways)
     endpoints = discover.named(sources)
-    limits = config.settings.limits
+    limits, purse = config.settings.limits, purse_of(config)
     parts = Parts(
-        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config), purse=purse_of(config)),
+        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config), purse=purse),
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
@@ -261,7 +277,7 @@ def build(config: Config, ask: Ask = str) -> App:
         veil=veil_of(config),
     )
     runtime = Runtime(open_log(config), parts)
-    return App(config=config, runtime=runtime, client=client, web=web, sources=sources, ways=ways)
+    return App(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
 
 
 def purse_of(config: Config) -> FilePurse:

@@ -17,6 +17,21 @@ async def test_forty_kills_are_survived(sylph: Sylph) -> None:
     assert {row["scenario"] for row in report["rows"] if row["unknown"] and row["kind"] != "runner"} == set()
 
 
+@pytest.mark.timeout(90)
+async def test_a_cap_holds_for_agents_that_are_killed(sylph: Sylph) -> None:
+    process = await sylph.start(
+        *("prove", "budget", "--agents", "40", "--processes", "4", "--kills", "4", "--json"),
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 80)
+    told = msgspec.json.decode(out)
+    assert (process.returncode, told["ok"], told["report"]["problems"]) == (0, True, []), err.decode()
+    report = told["report"]
+    assert report["kills"] == 4
+    assert report["killed_calls"] >= 4
+    assert 0.3 * report["cap"] < report["bill"]["money"] <= report["counted"] <= report["cap"]
+    assert not report["scratch"]
+
+
 async def test_one_boundary_can_be_named(sylph: Sylph) -> None:
     done = await sylph.run("prove", "crash", "--only", "files:commit:9")
     assert done.code == 0

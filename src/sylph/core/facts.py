@@ -225,8 +225,9 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
 
     `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages;
     `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved`
-    micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known. `chat_only` tells
-    that it got no tools, since it cannot be trusted with them.
+    micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known; `limited` tells that
+    the service was told so, for the sake of a budget. `chat_only` tells that it got no tools, since it cannot be
+    trusted with them.
 
     `kept` is how many bytes of the last request this one repeats, which a service's cache can have; where that is not
     all of them, `missed` says what changed: `first`, `model`, `system`, `tools`, `compaction`, `retry` or `history`.
@@ -246,6 +247,7 @@ class ModelRequested(Fact, frozen=True, kw_only=True):
     missed: str = ""
     reserved: int | None = None
     answer: int | None = None
+    limited: bool = False
     chat_only: bool = False
 
 

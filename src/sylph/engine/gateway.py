@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 from msgspec import Struct, field
@@ -175,8 +176,17 @@ class Gateway:
             await provider.close()
         await self.purse.close()
 
-    async def settle(self, grant: Grant, voice: Voice) -> None:
-        """To be called once the log has the answer: what was put aside for it and not needed is free again."""
+    @asynccontextmanager
+    async def settling(self, answer: Answer, voice: Voice) -> AsyncGenerator[None, None]:
+        """Inside of it the answer is written to the log; then what was put aside for it and not needed is free."""
+        try:
+            yield
+        except BaseException:
+            self.purse.leave(answer.grant)
+            raise
+        await self._settle(answer.grant, voice)
+
+    async def _settle(self, grant: Grant, voice: Voice) -> None:
         for fact in await self.purse.settle(grant):
             await voice.emit(fact)
 
@@ -186,8 +196,7 @@ class Gateway:
         breaker = self._breaker(provider)
         call, info = await _known(call, provider, bare)
         call = replace(call, request=self.veil.request(call.request))
-        call, body, grant = await self._afford(call, provider, info, voice)
-        await voice.emit(self._requested(call, body, info, grant))
+        call, body, grant = await self._begin(call, provider, info, voice)
         attempt = 0
         while True:
             attempt += 1
@@ -208,26 +217,34 @@ class Gateway:
                 wait = None if stream.spoke else self._patience.wait(error, attempt)
                 paid = grant if may_cost(error, heard=stream.heard) else NOTHING
                 await voice.emit(self._failed(call, error.trouble, attempt, stream, wait=wait, grant=paid))
-                await self.settle(grant, voice)
+                await self._settle(grant, voice)
                 if wait is None:
                     raise
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
                 await self._clock.sleep(wait)
                 grant = await self._reserve(call, body, info, voice, attempt + 1)
+            except BaseException:
+                self.purse.leave(grant)
+                raise
             else:
                 breaker.succeeded()
                 return self._answer(self.veil.reply(reply), call.model, info, stream, grant)
 
-    async def _afford(self, call: Call, provider: Provider, info: ModelInfo, voice: Voice) -> tuple[Call, bytes, Grant]:
-        """The call as the budget allows it, its bytes, and what is put aside for it."""
+    async def _begin(self, call: Call, provider: Provider, info: ModelInfo, voice: Voice) -> tuple[Call, bytes, Grant]:
+        """The call as the budget allows it, its bytes, and what is put aside for it; from here on the log has it."""
         if call.payer:
-            for lost in await self.purse.lost(call.payer, call.role):
+            for lost in await self.purse.lost(call.payer):
                 await voice.emit(_interrupted(lost))
         body = provider.body(call.request)
         grant = await self._reserve(call, body, info, voice)
-        if grant.most is not None and grant.most != call.request.max_tokens:
-            call = replace(call, request=replace(call.request, max_tokens=grant.most))
-            body = provider.body(call.request)
+        try:
+            if grant.most is not None and grant.most != call.request.max_tokens:
+                call = replace(call, request=replace(call.request, max_tokens=grant.most))
+                body = provider.body(call.request)
+            await voice.emit(self._requested(call, body, info, grant))
+        except BaseException:
+            self.purse.leave(grant)
+            raise
         return call, body, grant
 
     async def _reserve(self, call: Call, body: bytes, info: ModelInfo, voice: Voice, attempt: int = 1) -> Grant:
@@ -342,6 +359,7 @@ class Gateway:
             missed=missed,
             reserved=grant.reserved,
             answer=info.output if grant.most is None else grant.most,
+            limited=grant.most is not None,
             chat_only=info.calls is False,
         )
 

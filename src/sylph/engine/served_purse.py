@@ -25,15 +25,15 @@ class ServedPurse:
             match body:
                 case BudgetStopped():
                     return body
-                case facts.ModelRequested(answer=answer, reserved=reserved) if ask.attempt == 1:
-                    return Grant(most=answer, reserved=reserved)
+                case facts.ModelRequested(answer=answer, reserved=reserved, limited=limited) if ask.attempt == 1:
+                    return Grant(most=answer if limited else None, reserved=reserved)
                 case body if isinstance(body, ENDS):
                     break
                 case _:
                     pass
         return NOTHING
 
-    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:  # noqa: ARG002 - the recording knows
+    async def lost(self, who: Payer) -> Sequence[Lost]:  # noqa: ARG002 - the recording knows
         found: list[Lost] = []
         for body in self._ahead():
             match body:
@@ -64,6 +64,9 @@ class ServedPurse:
                 case _:
                     pass
         return found
+
+    def leave(self, grant: Grant) -> None:
+        """Nothing was put aside."""
 
     def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent:
         """In the words of then."""

@@ -132,8 +132,8 @@ async def think(floor: Floor, hands: Hands) -> Reply:
             continue
         if chats(hands.gateway.info(call.model)):
             answer = _without_calls(answer)
-        await _record(floor, answer)
-        await hands.gateway.settle(answer.grant, _voice(floor, hands))
+        async with hands.gateway.settling(answer, _voice(floor, hands)):
+            await _record(floor, answer)
         if answer.reply.finish == "filtered":
             raise ProviderError("refusal", "The provider's filter stopped the answer.", next=["Say it differently."])
         return answer.reply
@@ -194,8 +194,8 @@ async def _condense(floor: Floor, hands: Hands, ask: str, text: str) -> str:
     )
     voice = Voice(emit=floor.tell, show=lambda _: None)
     answer = await hands.gateway.call(call, voice)
-    await floor.emit(_responded(answer, role="background"))
-    await hands.gateway.settle(answer.grant, voice)
+    async with hands.gateway.settling(answer, voice):
+        await floor.emit(_responded(answer, role="background"))
     return answer.reply.text
 
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from sylph.core import deliveries, facts, gauge, signals
+from sylph.core import budget, deliveries, facts, gauge, signals
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
@@ -139,7 +139,7 @@ class Narrator:
         for id, text in summary.queue.items():
             self.inputs[id] = facts.InputReceived(id=id, text=text, dry_run=id in summary.dry_inputs)
 
-    def see(self, event: Event) -> tuple[Act, ...]:  # noqa: PLR0911 - one flat table
+    def see(self, event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911 - one flat table
         """What this event adds to the picture."""
         if isinstance(event.body, facts.ModelRequested) and event.body.role == "main":
             self._window = event.body.window
@@ -151,6 +151,9 @@ class Narrator:
                 return self._responded(body)
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
                 return self._call(event)
+            case facts.ModelFailed(usage=Usage() as usage, cost=most) as body:
+                self._count(usage, most)
+                return (*passing(event), *_guessed(body))
             case facts.TurnStarted(input=input):
                 self._usage, self._cost = Usage(), None
                 self._dry = input in self.inputs and self.inputs[input].dry_run
@@ -174,9 +177,7 @@ class Narrator:
         return self.inputs[input].text if input in self.inputs else ""
 
     def _responded(self, body: facts.ModelResponded) -> tuple[Act, ...]:
-        self._usage = self._usage + body.usage
-        if body.cost is not None:
-            self._cost = (self._cost or 0) + body.cost
+        self._count(body.usage, body.cost)
         if body.role != "main":
             return ()
         # The person reads what the model could not.
@@ -199,6 +200,11 @@ class Narrator:
             return ()
         full = f"context {gauge.percent(used, self._window)} % of {self._window:,} tokens ({self._level})"
         return _note(f"{full}: {gauge.SAID[self._level]}", "dim" if self._level == "advisory" else "warn")
+
+    def _count(self, usage: Usage, cost: int | None) -> None:
+        self._usage = self._usage + usage
+        if cost is not None:
+            self._cost = (self._cost or 0) + cost
 
     def _call(self, event: Event) -> tuple[Act, ...]:
         match event.body:
@@ -235,7 +241,10 @@ class Narrator:
 
     def _ended(self, body: facts.TurnEnded, session: str) -> tuple[Act, ...]:
         sums = " · ".join(filter(None, [count(body.rounds, "round"), spent(self._usage, self._cost), took(body.ms)]))
-        ended = Ended(body.outcome, body.trouble, sums, self._hints.of(body.outcome, session))
+        # What to do about a budget stands in the trouble itself.
+        capped = body.trouble is not None and "scope" in body.trouble.details
+        hint = "" if capped else self._hints.of(body.outcome, session)
+        ended = Ended(body.outcome, body.trouble, sums, hint)
         return (*_note(DRY, "warn"), ended) if self._dry else (ended,)
 
 
@@ -288,8 +297,31 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return _note(f"{flat(role)} is now {flat(model) or 'as configured'} for this session")
         case facts.StateChanged(to="paused"):
             return _note("paused")
+        case budget.SessionBudget() | budget.BudgetWarned() | budget.BudgetExceeded():
+            return _budget(event.body)
         case _:
             return _delivery(event)
+
+
+def _budget(body: budget.SessionBudget | budget.BudgetWarned | budget.BudgetExceeded) -> tuple[Act, ...]:
+    match body:
+        case budget.SessionBudget(money=None):
+            return _note("this session has no budget of its own any more")
+        case budget.SessionBudget(money=int() as money):
+            return _note(f"budget of this session: {budget.dollars(money)}")
+        case budget.BudgetWarned(scope=scope, name=name, what=what, used=used, cap=cap):
+            said = f"{used * 100 // cap} % of the budget of {budget.owner(scope, flat(name))} are used"
+            return _note(f"! {said}: {budget.told(what, used)} of {budget.told(what, cap)}", "warn")
+        case budget.BudgetExceeded(model=model, what=what, reserved=reserved, used=used):
+            said = f"! an answer of {flat(model)} took {budget.told(what, used)}"
+            return _note(f"{said}; {budget.told(what, reserved)} at the most was foreseen", "warn")
+        case _:
+            return ()
+
+
+def _guessed(body: facts.ModelFailed) -> tuple[Act, ...]:
+    most = budget.dollars(body.cost) if body.cost is not None else "its tokens"
+    return _note(f"that call may have been charged: {most} counted, the most it can have been", "warn")
 
 
 def _delivery(event: Event) -> tuple[Act, ...]:

@@ -13,9 +13,11 @@ from sylph.core import commands, facts
 from sylph.core.changes import FilesRestored
 from sylph.core.deliveries import Nobody
 from sylph.core.errors import UserError
+from sylph.core.messages import Usage
 from sylph.core.places import Places
 from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, Reply, Request
+from sylph.engine.budget.purse import FilePurse
 from sylph.engine.gateway import Gateway, Patience
 from sylph.engine.log import Log
 from sylph.engine.redact.terms import Terms as Redaction
@@ -39,6 +41,8 @@ from sylph.tools.all import workspace_tools
 
 MARK = re.compile(r"⟨(\d+)⟩")
 TRIES = 3
+# What a budget reckons with: micro-dollars for a million tokens, and the tokens of each answer.
+PRICES, USED = (1_000_000, 2_000_000), Usage(input=2_000, output=100)
 RIGGED = ("runner", "orphan")
 
 
@@ -46,8 +50,8 @@ class Script(ScriptedProvider):
     """Finds its place by what it has already said, so that it can go on in another process."""
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__([], window=scenario.window)
-        self._script = scenario.lines
+        super().__init__([], window=scenario.window, prices=PRICES if scenario.budget else None)
+        self._script, self._used = scenario.lines, USED if scenario.budget else Usage()
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
         self._lines = [self._next(request)]
@@ -60,7 +64,7 @@ class Script(ScriptedProvider):
         if not request.tools:
             return say(f"⟨{last}⟩ A summary, as long as a summary has to be to count as one.")
         line = self._script[last + 1] if last + 1 < len(self._script) else say("There is nothing left to do.")
-        return replace(line, text=f"⟨{last + 1}⟩ {line.text}")
+        return replace(line, text=f"⟨{last + 1}⟩ {line.text}", usage=self._used)
 
 
 class Actor:
@@ -189,11 +193,15 @@ class Actor:
         return name
 
 
+def purse_of(scenario: Scenario, place: Place) -> FilePurse | None:
+    return FilePurse(place.store.parent, place.store, scenario.budget) if scenario.budget else None
+
+
 def build(scenario: Scenario, setting: Setting, place: Place, fuse: Fuse, client: Client | None = None) -> Runtime:
     """Without a client nothing reaches the person but what is shown."""
     environ = {"PATH": setting.path, "SYLPH_PROVE": str(place.root)}
     parts = Parts(
-        gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001)),
+        gateway=Gateway({"scripted": Script(scenario)}, Patience(base=0.001), purse=purse_of(scenario, place)),
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(environ, Places(home=place.root))),
             scout.plugin(),

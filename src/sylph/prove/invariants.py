@@ -1,5 +1,6 @@
 """What must be so after a crash and a recovery, wherever the crash was."""
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,10 +10,13 @@ import msgspec
 from msgspec import Struct, field
 
 from sylph.core import facts
+from sylph.core.budget import BudgetWarned
 from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, key_of
 from sylph.core.errors import Unknown
 from sylph.core.events import Event
 from sylph.engine import fold
+from sylph.engine.budget.audit import audit
+from sylph.engine.budget.store import Store
 from sylph.engine.log import Log
 from sylph.engine.summary import SUMMARY, Summary, question_keys
 from sylph.engine.verify import verify
@@ -66,6 +70,7 @@ def check(look: Look) -> tuple[list[str], int]:
         problems += _questions(look.events(id))
         problems += _deliveries(look, id, summary)
     problems += _messages(look, sessions)
+    problems += _spending(look)
     problems += _results(calls, cut=look.scenario.cut)
     problems += _effects(look, calls)
     if calls.unknown and not look.may_be_unknown:
@@ -83,6 +88,26 @@ def _store(look: Look) -> Iterator[str]:
     yield from (f"store: {trouble.message}" for trouble in look.log.integrity())
     for id in look.log.traces():
         yield from (f"chain: {trouble.message}" for trouble in verify(look.log, id).problems)
+
+
+def _spending(look: Look) -> Iterator[str]:
+    """Every request is answered, failed or put aside for good; and the sums of the purse are those of the log."""
+    if look.scenario.budget is None:
+        return
+    data = look.place.store.parent
+    found = audit(data, look.place.store)
+    if found and (found.differ or found.damaged):
+        yield f"the purse does not agree with the log: {found}"
+    with contextlib.closing(Store(data, look.place.store)) as store:
+        left = [hold for hold in store.holds() if store.fate(hold) == "unknown"]
+    for id in look.log.sessions():
+        asked = len(look.log.find(id, facts.ModelRequested))
+        ends = len(look.log.find(id, facts.ModelResponded)) + len(look.log.find(id, facts.ModelFailed))
+        held = sum(hold.who.session == id for hold in left)
+        if asked != ends + held:
+            yield f"{asked} requests, {ends} ends, {held} put aside"
+        if len(look.log.find(id, BudgetWarned)) > 1:
+            yield "warned twice"
 
 
 def _rest(summary: Summary) -> Iterator[str]:

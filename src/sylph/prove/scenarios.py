@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from sylph.core.budget import Budget, Caps
 from sylph.core.facts import Delivery, Mode
 from sylph.core.provider import Reply
 from sylph.testing import calls, say
@@ -75,6 +76,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     window: int | None = None
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     on: tuple[str, ...] = ()
+    budget: Budget | None = None
     cut: bool = False
     """Whether a turn is stopped: then not everything has to happen, and nothing may happen twice all the same."""
 
@@ -306,6 +308,25 @@ NOTIFY = Scenario(
     lines=(calls(noted("may", 4), ("ask_user", {"questions": [{"question": "Which colour?"}]})), say("Asked.")),
 )
 
+BUDGET = Scenario(
+    name="budget",
+    # Eight rounds are enough for a warning; a kill or two in mid-answer add what nobody knows, and still fit.
+    budget=Budget(session=Caps(rounds=10), tree=Caps(tokens=1_000_000), day=Caps(money=1_000_000), answer=500),
+    on=("budget",),
+    lines=(
+        calls(noted("one", 1)),
+        calls(write("b.txt", "b\n")),
+        calls(read("b.txt")),
+        say("Half."),
+        calls(noted("two", 2)),
+        calls(read("b.txt")),
+        calls(read("b.txt")),
+        say("Done."),
+    ),
+    steps=(Say(key="k1"), Say(key="k2")),
+    files={"b.txt": "b\n"},
+)
+
 SCENARIOS: dict[str, Scenario] = {
     each.name: each
     for each in (
@@ -326,5 +347,6 @@ SCENARIOS: dict[str, Scenario] = {
         ERASE,
         DELIVERY,
         NOTIFY,
+        BUDGET,
     )
 }

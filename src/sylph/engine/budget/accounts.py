@@ -64,6 +64,13 @@ def accounts(budget: Budget, who: Payer, ts: int) -> list[Account]:
     return [Account(scope, name, caps) for scope, name in names(who, ts) if (caps := _caps(budget, who, scope, name))]
 
 
+def common(budget: Budget, ts: int) -> list[Account]:
+    """The accounts with a cap that do not belong to one session."""
+    who = [Payer(session="", label=label) for label in ("", *budget.labels)]
+    found = [each for one in who for each in accounts(budget, one, ts) if each.scope in ("day", "month", "label")]
+    return list(dict.fromkeys(found))
+
+
 def _caps(budget: Budget, who: Payer, scope: Scope, name: str) -> Caps:
     match scope:
         case "turn":

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,9 +19,9 @@ from sylph.core.messages import Message, Usage
 from sylph.core.provider import ModelInfo
 from sylph.engine import schema
 from sylph.engine.budget import worst
-from sylph.engine.budget.accounts import Account, Payer, accounts
+from sylph.engine.budget.accounts import Account, Payer, accounts, common
 from sylph.engine.budget.room import exceeded, measures, price_of, room, sized
-from sylph.engine.budget.store import Hold, Stand, Store, broken, me
+from sylph.engine.budget.store import Hold, Roll, Stand, Store, broken
 from sylph.engine.budget.worst import LEAST, Counted, Price, Prompt
 
 WARN_AT = 0.8
@@ -73,7 +73,7 @@ class Purse(Protocol):
         """Puts the worst case aside. A BudgetStopped is to be written, and then the call is not made."""
         ...
 
-    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:
+    async def lost(self, who: Payer) -> Sequence[Lost]:
         """What an earlier process asked for in this session, and nobody heard the end of. To be written down."""
         ...
 
@@ -83,6 +83,10 @@ class Purse(Protocol):
 
     async def settle(self, grant: Grant) -> Sequence[Fact]:
         """After the log knows how it ended. What is returned is to be told."""
+        ...
+
+    def leave(self, grant: Grant) -> None:
+        """Nobody will settle it: the log tells the next call of the session how it ended, or does not."""
         ...
 
     def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent: ...
@@ -95,7 +99,7 @@ class NoPurse:
     async def reserve(self, ask: Ask) -> Grant | BudgetStopped:  # noqa: ARG002 - whatever it is
         return NOTHING
 
-    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:  # noqa: ARG002 - the same
+    async def lost(self, who: Payer) -> Sequence[Lost]:  # noqa: ARG002 - the same
         return ()
 
     def counted(self, grant: Grant) -> tuple[Usage, int | None] | None:  # noqa: ARG002 - the same
@@ -103,6 +107,9 @@ class NoPurse:
 
     async def settle(self, grant: Grant) -> Sequence[Fact]:  # noqa: ARG002 - the same
         return ()
+
+    def leave(self, grant: Grant) -> None:
+        """There was nothing put aside."""
 
     def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent:
         return spent(stopped, session)
@@ -114,14 +121,24 @@ class NoPurse:
 class FilePurse:
     """A purse that all processes on one store share. One thread of its own does the writing."""
 
-    def __init__(self, folder: Path, log: Path, budget: Budget, clock: Clock | None = None) -> None:
-        self._folder, self._log, self._budget = folder, log, budget
-        self._clock = clock or SystemClock()
+    def __init__(
+        self,
+        folder: Path,
+        log: Path,
+        budget: Budget,
+        clock: Clock | None = None,
+        *,
+        roll: Roll | None = None,
+        patience: float = WAIT_SECONDS,
+    ) -> None:
+        self.budget = budget
+        self._folder, self._log = folder, log
+        self._clock, self._roll, self._patience = clock or SystemClock(), roll or Roll(), patience
         self._thread: ThreadPoolExecutor | None = None
         self._store: Store | None = None
         self._looked = float("-inf")
         self._open: dict[int, Hold] = {}
-        self._counts: dict[tuple[str, str], Counted] = {}
+        self._counts: dict[tuple[str, str, str], Counted] = {}
         self._told: dict[str, set[str]] = {}
         self._known = set[str]()
 
@@ -134,14 +151,14 @@ class FilePurse:
 
     async def reserve(self, ask: Ask) -> Grant | BudgetStopped:
         now = self._clock.now()
-        found = accounts(self._budget, ask.who, now)
+        found = accounts(self.budget, ask.who, now)
         if not found:
             return NOTHING
-        price = price_of(ask.model, ask.info, found)
         prompt = worst.measure(ask.body, ask.messages)
-        input = worst.tokens(prompt, self._counts.get((ask.who.session, ask.model), Counted()))
-        longest = worst.longest(ask.info, self._budget.answer, ask.most)
-        pid, started, boot = me()
+        input = worst.tokens(prompt, self._counts.get((ask.who.session, ask.model, ask.role), Counted()))
+        price = price_of(ask.model, ask.info, input, found)
+        longest = worst.longest(ask.info, self.budget.answer, ask.most)
+        pid, started, boot = self._roll.me()
         hold = Hold(
             who=ask.who, role=ask.role, model=ask.model, ts=now, attempt=ask.attempt, input=input, output=longest,
             money=price.cost(input, longest) if price else None, pid=pid, started=started, boot=boot,
@@ -157,7 +174,7 @@ class FilePurse:
         began, pause = self._clock.ticks(), FIRST_PAUSE
         while True:
             made, wait = await self._do(lambda store: self._try(store, found, hold, price), durable=True)
-            if not wait or self._clock.ticks() - began > WAIT_SECONDS:
+            if not wait or self._clock.ticks() - began >= self._patience:
                 return made
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -195,7 +212,9 @@ class FilePurse:
 
     def _gone(self, hold: Hold) -> bool:
         """Whether nobody is at it any more."""
-        return hold.id not in self._open if (hold.pid, hold.started, hold.boot) == me() else not hold.alive
+        if hold.maker == self._roll.me():
+            return hold.id not in self._open
+        return not self._roll.lives(hold.maker)
 
     def _tidy(self, store: Store, holds: Sequence[Hold]) -> bool:
         """Gives back what was put aside for calls that were never made, or whose end is in the log."""
@@ -205,13 +224,9 @@ class FilePurse:
         store.drop(*(each.id for each in done))
         return bool(done)
 
-    async def lost(self, who: Payer, role: str) -> Sequence[Lost]:
-        if not accounts(self._budget, who, self._clock.now()):
+    async def lost(self, who: Payer) -> Sequence[Lost]:
+        if not accounts(self.budget, who, self._clock.now()):
             return ()
-        # A session makes one call of a kind after the other: an older one of this process was cut off.
-        for id in [id for id, hold in self._open.items() if (hold.who.session, hold.role) == (who.session, role)]:
-            del self._open[id]
-            self._known.discard(who.session)
         if who.session in self._known:
             return ()
         self._known.add(who.session)
@@ -234,6 +249,11 @@ class FilePurse:
             return ()
         return await self._do(lambda store: self._settle(store, grant, grant.hold), durable=False)
 
+    def leave(self, grant: Grant) -> None:
+        if grant.hold:
+            self._open.pop(grant.hold.id, None)
+            self._known.discard(grant.hold.who.session)
+
     def _settle(self, store: Store, grant: Grant, hold: Hold | None) -> list[Fact]:
         assert hold
         before = store.used("session", hold.who.session)
@@ -255,10 +275,12 @@ class FilePurse:
         )
         input = msgspec.json.decode(rows[0][0], type=_Usage).usage.input if rows else 0
         if input:
-            self._counts[hold.who.session, hold.model] = Counted(grant.prompt.text, input, len(grant.prompt.pictures))
+            self._counts[hold.who.session, hold.model, hold.role] = Counted(
+                grant.prompt.text, input, len(grant.prompt.pictures)
+            )
 
     def _warnings(self, store: Store, hold: Hold) -> list[Fact]:
-        found = accounts(self._budget, hold.who, hold.ts)
+        found = accounts(self.budget, hold.who, hold.ts)
         told = self._told.setdefault(hold.who.session, set())
         told |= hold.who.warned
         warned: list[Fact] = []
@@ -273,9 +295,10 @@ class FilePurse:
     def spent(self, stopped: BudgetStopped, session: str) -> BudgetSpent:
         return spent(stopped, session)
 
-    async def stands(self, who: Payer) -> list[tuple[Account, Stand]]:
-        """How every budget stands that a call of `who` would draw on."""
-        found = accounts(self._budget, who, self._clock.now())
+    async def stands(self, who: Payer | None = None) -> list[tuple[Account, Stand]]:
+        """How the budgets stand that a call of `who` would draw on; without anybody, those that all share."""
+        now = self._clock.now()
+        found = accounts(self.budget, who, now) if who else common(self.budget, now)
 
         def look(store: Store) -> list[tuple[Account, Stand]]:
             store.catch_up()
@@ -289,9 +312,18 @@ class FilePurse:
         """One transaction, in the purse's own thread: whoever waits for it holds nobody up."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "sylph-purse")
-        loop = asyncio.get_running_loop()
-        # Cancelling whoever waits takes nothing back: what was put aside is found by the next call of the session.
-        return await asyncio.shield(loop.run_in_executor(self._thread, self._transact, work, durable))
+        done = asyncio.get_running_loop().run_in_executor(self._thread, self._transact, work, durable)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            # Whoever waited is gone, and nobody will settle what may have been put aside for him.
+            done.add_done_callback(self._unclaimed)
+            raise
+
+    def _unclaimed(self, done: "asyncio.Future[Any]") -> None:
+        made = None if done.cancelled() or done.exception() else done.result()
+        if isinstance(made, tuple) and isinstance(made[0], Hold):
+            self.leave(Grant(hold=made[0]))
 
     def _transact(self, work: Callable[[Store], T], durable: bool) -> T:  # noqa: FBT001 - an executor passes no names
         path = self._folder

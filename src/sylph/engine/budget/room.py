@@ -79,9 +79,9 @@ def exceeded(hold: Hold, took: Amount) -> list[Fact]:
     ]
 
 
-def price_of(model: str, info: ModelInfo, found: list[Account]) -> Price | None:
+def price_of(model: str, info: ModelInfo, input: int, found: list[Account]) -> Price | None:
     """The prices to reckon with. Where money is limited they must be known."""
-    price = worst.price(info)
+    price = worst.price(info, input)
     if price is None and any(each.caps.money is not None for each in found):
         name, _, bare = model.partition("/")
         key = f'providers.{name}.models."{bare}"'

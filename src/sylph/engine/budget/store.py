@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -43,8 +43,21 @@ tokens = tokens + excluded.tokens, rounds = rounds + excluded.rounds, ms = ms + 
 """
 
 
-class _Role(Struct):
+Fate = Literal["unsent", "told", "unknown"]
+"""Never sent; sent, and the log tells how it ended; sent, and nobody knows."""
+
+
+class _Told(Struct):
     role: str = "main"
+    retry_ms: int | None = None
+
+
+class Process(NamedTuple):
+    """A process, named for good: its number alone comes again."""
+
+    pid: int = 0
+    started: str = ""
+    boot: str = ""
 
 
 class Hold(Struct, frozen=True, kw_only=True):
@@ -69,19 +82,9 @@ class Hold(Struct, frozen=True, kw_only=True):
         return Amount(self.money or 0, self.input + self.output, 1)
 
     @property
-    def alive(self) -> bool:
-        """Whether the process that made it still runs."""
-        if self.boot != me()[2]:
-            return False
-        if self.started:
-            return processes.start_time(self.pid) == self.started
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+    def maker(self) -> Process:
+        """The process that made it."""
+        return Process(self.pid, self.started, self.boot)
 
 
 class Stand(NamedTuple):
@@ -185,26 +188,33 @@ class Store:
     def drop(self, *ids: int) -> None:
         self._db.executemany("delete from hold where id = ?", [(id,) for id in ids])
 
-    def fate(self, hold: Hold) -> str:
-        """What the log knows of a call whose process has gone: `unsent`, `told` (how it ended), or `unknown`."""
+    def fate(self, hold: Hold) -> Fate:
+        """What the log knows of a call that nobody is at any more."""
         rows = self.query(
-            "select cast(type as text), cast(data as blob) from event where session = ? and seq > ?"
-            " and type in ('model.requested', 'model.responded', 'model.failed') order by seq",
+            "select cast(type as text), cast(data as blob) from event where session = ? and seq > ? and type in"
+            " ('model.requested', 'model.responded', 'model.failed', 'turn.started', 'turn.resumed') order by seq",
             (hold.who.session, hold.who.seq),
         )
-        sent, ends = False, 0
+        asked = ends = over = 0
         for type, data in rows:
-            if msgspec.json.decode(data, type=_Role).role != hold.role:
+            told = msgspec.json.decode(data, type=_Told)
+            if type.startswith("turn."):
+                if asked:
+                    # What comes now was not asked by the process that asked this; only how this ended may be told.
+                    over = asked
+                continue
+            if told.role != hold.role:
                 continue
             if type != facts.ModelRequested.wire:
-                ends += sent
-            elif sent:
+                ends += 1 if asked == 1 else told.retry_ms is None and asked > 1
+            elif over:
                 break
             else:
-                sent = True
-        if not sent:
+                asked += 1
+        if not asked:
             return "unsent"
-        return "told" if ends >= hold.attempt else "unknown"
+        # Of several that ran side by side the log does not tell which is which: they are known when all of them are.
+        return "told" if ends >= (hold.attempt if asked == 1 else asked) else "unknown"
 
     def reset(self) -> None:
         """Forgets all sums: they are made anew from the log. What is put aside stays."""
@@ -258,11 +268,27 @@ def broken(path: Path, error: Exception) -> StoreError:
     )
 
 
-def me() -> tuple[int, str, str]:
-    """This process, named for good."""
-    return _named(os.getpid())
+class Roll:
+    """Who is who among the processes of this machine."""
+
+    def me(self) -> Process:
+        """This process, named for good."""
+        return _named(os.getpid())
+
+    def lives(self, process: Process) -> bool:
+        if process.boot != self.me().boot:
+            return False
+        if process.started:
+            return processes.start_time(process.pid) == process.started
+        try:
+            os.kill(process.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
 
 
 @cache
-def _named(pid: int) -> tuple[int, str, str]:
-    return pid, processes.start_time(pid), processes.boot_id()
+def _named(pid: int) -> Process:
+    return Process(pid, processes.start_time(pid), processes.boot_id())

@@ -76,8 +76,12 @@ class Price(NamedTuple):
         return -1 if left < 0 else left // self.output if self.output else 1 << 40
 
 
-def price(info: ModelInfo) -> Price | None:
-    """The dearest way each token can be charged; None where a price is not known."""
+def price(info: ModelInfo, input: int = 0) -> Price | None:
+    """The dearest way each token can be charged, with so many of `input`; None where a price is not known."""
     if info.price_in is None or info.price_out is None:
         return None
-    return Price(max(info.price_in, info.price_cached or 0, info.price_written or 0), info.price_out)
+    written = max(info.price_cached or 0, info.price_written or 0)
+    if info.above is None or input <= info.above:
+        return Price(max(info.price_in, written), info.price_out)
+    long = max(info.price_in, info.above_in or 0, info.above_cached or 0)
+    return Price(max(long, written), max(info.price_out, info.above_out or 0))

@@ -55,7 +55,7 @@ def _failures(case: Case) -> Iterator[Finding]:
             continue
         if event.body.retry_ms is not None:
             again.append(event)
-        elif event.body.trouble.kind != "cancelled":
+        elif event.body.trouble.kind not in ("cancelled", "interrupted"):
             state: State = "warn" if event.turn == case.last_turn else "note"
             trouble = event.body.trouble
             message = f"{event.body.model} failed ({trouble.kind}): {first_line(trouble.message, 200)}"

@@ -16,6 +16,7 @@ from sylph.app import NO_MODEL, App, store_of
 from sylph.config import Config
 from sylph.core.errors import StoreError
 from sylph.core.text import count
+from sylph.engine.budget.audit import audit
 from sylph.interfaces.cli.confinement import layer_of
 from sylph.interfaces.cli.reach import Reached, reach
 from sylph.interfaces.render import size
@@ -110,7 +111,7 @@ def config(found: Config) -> Finding:
 
 async def program(app: App) -> list[Finding]:
     """What only the built program can tell: the store, the sandbox and the model services."""
-    return [*await store(app), sandbox(app), *services(await reach(app, seconds=SECONDS))]
+    return [*await store(app), *budget(app), sandbox(app), *services(await reach(app, seconds=SECONDS))]
 
 
 async def store(app: App) -> list[Finding]:
@@ -126,6 +127,19 @@ async def store(app: App) -> list[Finding]:
     if interrupted:
         found.append(Finding("turns", "warn", f"{count(len(interrupted), 'turn')} interrupted", tuple(interrupted)))
     return found
+
+
+def budget(app: App) -> list[Finding]:
+    """The record of what was spent is made from the log; where the two differ it is made anew."""
+    found = audit(app.config.data, store_of(app.config))
+    if found is None:
+        return []
+    if found.damaged:
+        return [Finding("budget", "warn", f"the record of spending was damaged and is made anew ({found.damaged})")]
+    if found.differ:
+        said = f"what {count(len(found.differ), 'session')} spent did not agree with the log; it is counted anew"
+        return [Finding("budget", "warn", said)]
+    return [Finding("budget", "ok", f"what was spent agrees with the log in {count(found.sessions, 'session')}")]
 
 
 def sandbox(app: App) -> Finding:

@@ -17,6 +17,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Answered, Asked, InputCancelled, StateChanged, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
+from sylph.interfaces.allowance import used_up
 from sylph.interfaces.cli import asking
 from sylph.interfaces.cli.confinement import OFF, switched_off
 from sylph.interfaces.cli.follow import beside
@@ -25,7 +26,7 @@ from sylph.interfaces.cli.options import Options
 from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.run import session_for
 from sylph.interfaces.narrate import CHAT, Act, Narrator
-from sylph.interfaces.render import Line, flat, line, money, question_lines, trouble_lines
+from sylph.interfaces.render import Line, flat, line, question_lines, trouble_lines
 
 # Two Ctrl-C (or Ctrl-D) within this many seconds leave.
 TWICE = 2.0
@@ -58,6 +59,7 @@ class Chat:
         self._narrator = Narrator(CHAT, app.runtime.veil)
         self._watching = AsyncExitStack()
         self._quiet = asyncio.Event()
+        self._quiet.set()
         self._warned = 0.0
         self._messages = Messages()
         self.replies = Replies()
@@ -207,5 +209,5 @@ class Chat:
         share = f"{gauge.percent(now.context_tokens, now.window)} %" if now.window and now.context_tokens else ""
         share = " ".join(filter(None, [share, gauge.level(now.context_tokens, now.window)]))
         model = flat(self.model, 40) + (" (chat only)" if self.app.chats(self.model) else "")
-        told = [model, self.mode, self.unconfined, share, money(now.cost or None)]
+        told = [model, self.mode, self.unconfined, share, used_up(now, self.app.purse.budget)]
         return " · ".join(filter(None, told))

@@ -27,6 +27,7 @@ COMMANDS: dict[str, Entry] = {
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "job": Entry("jobs", "List, show and end commands in the background."),
     "status": Entry("status", "What Sylph is doing, with which model, and at what cost."),
+    "cost": Entry("cost", "What was spent, by day, session, model, role or faculty; how the budgets stand."),
     "models": Entry("models", "The models that can be used; install a small one, add your own file."),
     "roles": Entry("roles", "Which model does what: main, scout, judge, background, embed, fallback."),
     "connect": Entry("connect", "Save a key, or log in to a service; see what is connected."),

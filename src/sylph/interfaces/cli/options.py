@@ -7,6 +7,8 @@ from typing import Any, TypeVar, get_args
 import click
 from msgspec import Struct
 
+from sylph.core.budget import MICROS
+from sylph.core.commands import SetBudget
 from sylph.core.facts import Mode
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -28,11 +30,33 @@ class Options(Struct, frozen=True, kw_only=True):
     key: str | None = None
     sandbox: str | None = None
     roles: tuple[str, ...] = ()
+    budget: SetBudget | None = None
+    label: str = ""
 
     @property
     def sandboxed(self) -> bool | None:
         """Whether commands are to be confined; None where nothing was said."""
         return self.sandbox == "on" if self.sandbox else None
+
+
+class Dollars(click.ParamType[SetBudget]):
+    """An amount of money, or `none`."""
+
+    name = "DOLLARS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SetBudget:
+        return value if isinstance(value, SetBudget) else self._read(str(value), param, ctx)
+
+    def _read(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> SetBudget:
+        if text.lower() in ("none", "off"):
+            return SetBudget(money=None)
+        try:
+            micros = round(float(text.removeprefix("$")) * MICROS)
+        except (ValueError, OverflowError):
+            micros = 0
+        if micros <= 0:
+            self.fail(f"{text!r} is no amount of dollars: give a number like 0.50, or `none`.", param, ctx)
+        return SetBudget(money=micros)
 
 
 _WORK: dict[str, Callable[[Any], Any]] = {
@@ -52,6 +76,10 @@ _WORK: dict[str, Callable[[Any], Any]] = {
         metavar="ROLE=MODEL",
         help="The model of a role here: sylph roles.",
     ),
+    "budget": click.option(
+        "--budget", type=Dollars(), help="The most this session may cost, in dollars; `none` for no cap of its own."
+    ),
+    "label": click.option("--label", default="", metavar="NAME", help="Sessions of one label share a budget."),
     "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
     "key": click.option("--key", metavar="KEY", help="Sent again with the same key it is the same turn, not another."),
 }

@@ -3,6 +3,7 @@
 import click
 
 from sylph.interfaces.cli.lazy import Group
+from sylph.interfaces.cli.prove_budget import budget
 from sylph.interfaces.cli.prove_crash import crash
 from sylph.interfaces.cli.prove_replay import replay
 from sylph.interfaces.cli.prove_sandbox import sandbox
@@ -14,6 +15,7 @@ def command() -> None:
     """Prove what Sylph promises, here and now."""
 
 
+command.add_command(budget)
 command.add_command(crash)
 command.add_command(replay)
 command.add_command(sandbox)

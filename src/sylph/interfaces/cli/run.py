@@ -1,5 +1,6 @@
 """`sylph "task"`: one turn from the command line, its answer on stdout."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,20 @@ async def session_for(app: App, options: Options) -> Summary:
         model=await app.choose(options.model),
         mode=options.mode or app.config.settings.mode,
         sandbox=app.sandboxed(wanted=options.sandboxed),
+        label=_labelled(options.label),
+        budget=options.budget.money if options.budget else None,
     )
     # What a session is at its first fact is known without reading it.
     id = await app.runtime.create(new)
     await app.assign(id, options.roles)
     return Summary(id=id, workspace=str(new.workspace), model=new.model, mode=new.mode, sandbox=new.sandbox)
+
+
+def _labelled(label: str) -> str:
+    """A label is a key of the configuration: a word."""
+    if label and not re.fullmatch(r"[\w.-]{1,60}", label):
+        raise UserError(f"{label!r} is no label.", next=["give a word of letters, digits, `-`, `_` or `.`"])
+    return label
 
 
 async def named(app: App, options: Options) -> Summary:
@@ -76,5 +86,9 @@ async def named(app: App, options: Options) -> Summary:
 async def adapted(app: App, summary: Summary, options: Options) -> Summary:
     """The session as the options want it, seen from before they changed it: so the change is shown."""
     await app.assign(summary.id, options.roles)
-    changed = await app.adapt(summary, model=options.model, mode=options.mode, sandbox=options.sandboxed)
+    if options.label and options.label != summary.label:
+        raise UserError(f"Session {summary.id} was begun with the label {summary.label!r}.", next=["leave out --label"])
+    changed = await app.adapt(
+        summary, model=options.model, mode=options.mode, sandbox=options.sandboxed, budget=options.budget
+    )
     return replace(changed, seq=summary.seq)

@@ -12,6 +12,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Asked, TurnEnded
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces.allowance import used_up
 from sylph.interfaces.cli import asking, codes
 from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.follow import Course, Questions, beside, follow
@@ -26,7 +27,7 @@ class Runner:
     def __init__(self, app: App, *, quiet: bool = False, as_json: bool = False) -> None:
         self._runtime, self._delivered = app.runtime, app.delivered
         terminal = app.config.terminal
-        self._usual = app.config.settings.mode
+        self._usual, self._budget = app.config.settings.mode, app.purse.budget
         self._screen = Screen(
             sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet or as_json, dumb=terminal.dumb
         )
@@ -123,7 +124,8 @@ class Runner:
             self._screen.note([line(said, "warn")])
         sums = self._view.sums if isinstance(self._view, ScreenView) else ""
         mode = f"mode {course.now.mode}" if course.now.mode != self._usual else ""
-        told = [course.now.id, sums, mode, switched_off(course.now)]
+        capped = used_up(course.now, self._budget)
+        told = [course.now.id, sums, f"session {capped}" if " of " in capped else "", mode, switched_off(course.now)]
         self._screen.note([line(" · ".join(filter(None, told)), "dim")])
 
 

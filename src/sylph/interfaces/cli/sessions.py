@@ -17,6 +17,7 @@ from sylph.core.facts import ToolFinished
 from sylph.core.text import count
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
+from sylph.interfaces import allowance
 from sylph.interfaces.cli import resume, search
 from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
@@ -79,12 +80,13 @@ def show(door: Door, session: str, *, events: bool, full: bool, diff: bool, as_j
         if as_json and events:
             sys.stdout.writelines(line_of(event).decode() + "\n" for event in read)
         elif as_json:
-            put_json({**facts_of(summary), "changes": await app.runtime.changes(summary.id)})
+            stands = list(allowance.rows(await app.budgets(summary)))
+            put_json({**facts_of(summary), "changes": await app.runtime.changes(summary.id), "budgets": stands})
         elif events:
             put_table([["SEQ", "TIME", "TURN", "TYPE", "ACTOR", "DATA"], *event_rows(read)], drop=(5, 4, 1))
         else:
             wholes = await whole_outputs(app.runtime, summary.id, read) if full else None
-            put("\n".join(heading(summary)))
+            put("\n".join([*heading(summary), *await budgets(app, summary)]))
             colour = sys.stdout.isatty() and app.config.terminal.colour
             turns = await app.runtime.changes(summary.id)
             put(painted(transcript(read, wholes, turns, diff=diff), colour=colour).rstrip("\n"))
@@ -237,7 +239,22 @@ SHOWN = (
         "turns",
         "open_turn",
     ),
-    *("asked", "queue", "usage", "cost", "context_tokens", "window", "parent", "forked_at", "deleted", "plan", "pid"),
+    *(
+        "asked",
+        "queue",
+        "usage",
+        "cost",
+        "guessed",
+        "budget",
+        "label",
+        "context_tokens",
+        "window",
+        "parent",
+        "forked_at",
+        "deleted",
+        "plan",
+        "pid",
+    ),
 )
 
 
@@ -269,6 +286,13 @@ def heading(summary: Summary) -> list[str]:
         + (f"  {off}" if (off := switched_off(summary)) else ""),
         f"{count(summary.turns, 'turn')}, {count(summary.seq, 'event')}, {sums}",
     ]
+
+
+async def budgets(app: App, summary: Summary) -> list[str]:
+    """How the budgets of the session stand, if it has any."""
+    stands = await app.budgets(summary)
+    own = [each for each in stands if each[0].scope in ("session", "tree", "label")]
+    return [f"budget of {allowance.name_of(row)}: {allowance.line_of(row)}" for row in allowance.rows(own)]
 
 
 async def all_events(runtime: Runtime, session: str) -> list[Event]:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import get_args
 
+import click
 from msgspec import Struct
 
 from sylph.core import commands, gauge
@@ -14,11 +15,13 @@ from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.engine.routes import FALLBACK, ROLES
 from sylph.engine.summary import Summary
+from sylph.interfaces import allowance
 from sylph.interfaces.changes import restored_lines
 from sylph.interfaces.cli import picker
 from sylph.interfaces.cli.confinement import layer_of, switched_off
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.door import write_new
+from sylph.interfaces.cli.options import Dollars
 from sylph.interfaces.cli.recap import recap
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import ago, flat, line, plan_lines, spent
@@ -144,6 +147,21 @@ async def cost(chat: Chat, _: str) -> None:
     say(chat, f"{count(summary.turns, 'turn')}, {spent(summary.usage, summary.cost) or 'no tokens'}{unknown}")
 
 
+async def budget(chat: Chat, argument: str) -> None:
+    if not argument:
+        stands = await chat.app.budgets(begun(chat))
+        rows = [[f"  {allowance.name_of(row)}", allowance.line_of(row)] for row in allowance.rows(stands)]
+        say(chat, *(aligned(rows) or ["There is no budget: /budget 0.50 sets one for this session."]))
+        return
+    try:
+        wanted = Dollars().convert(argument, None, None)
+    except click.BadParameter as error:
+        raise UserError(error.message, next=["/budget 0.50", "/budget none"]) from error
+    chat.prefer(budget=wanted)
+    if chat.now.id:
+        await chat.send(wanted)
+
+
 async def compact(chat: Chat, _: str) -> None:
     await chat.send(commands.Compact())
 
@@ -246,6 +264,7 @@ COMMANDS: dict[str, Slash] = {
         Slash("status", "", "This session: model, mode, state, context, cost.", status),
         Slash("plan", "", "The agent's checklist.", plan),
         Slash("cost", "", "Tokens and money so far.", cost),
+        Slash("budget", "[DOLLARS|none]", "How the budgets stand; or the most this session may cost.", budget),
         Slash("compact", "", "Summarise what is old now.", compact),
         Slash("retry", "[TEXT]", "Run the last turn again, with other words if you like.", retry),
         Slash("undo", "[TURN|redo]", "Put files back as they were before the last turn; or take that back.", undo),

@@ -11,6 +11,7 @@ from sylph.core.errors import NoModel
 from sylph.core.messages import Usage
 from sylph.core.text import count
 from sylph.engine.summary import Summary
+from sylph.interfaces import allowance
 from sylph.interfaces.cli.confinement import OFF, layer_of, switched_off
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
@@ -73,6 +74,7 @@ async def look(app: App) -> dict[str, Any]:
         "turns": sum(one.turns for one in found),
         "usage": sum((one.usage for one in found), Usage()),
         "cost": _total(found),
+        "budgets": list(allowance.rows(await app.budgets())),
     }
 
 
@@ -119,6 +121,7 @@ def shown(facts: dict[str, Any]) -> list[str]:
         ["data", f"{facts['data']}  {size(facts['bytes'])}"],
         ["sessions", f"{facts['sessions']:,} with {count(facts['turns'], 'turn')}"],
         ["used", spent(facts["usage"], facts["cost"]) or "nothing yet"],
+        *(["budget", f"{allowance.name_of(one)}: {allowance.line_of(one)}"] for one in facts["budgets"]),
         *(
             ["running", f"{one['session']}  {flat(one['task'], 40)}  {one['state']}  {one['unconfined']}".rstrip()]
             for one in facts["running"]

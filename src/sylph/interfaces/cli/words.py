@@ -7,7 +7,7 @@ from sylph.core.ids import ALPHABET
 from sylph.core.similar import nearest
 
 # Options that take the next word as their value.
-VALUED = frozenset({"-m", "--model", "--mode", "-C", "--cwd", "-s", "--session", "--key"})
+VALUED = frozenset({"-m", "--model", "--mode", "-C", "--cwd", "-s", "--session", "--key", "--budget", "--label"})
 ABOUT = frozenset({"-h", "--help", "--version"})
 # Commands of `session`: said without it, they are probably meant.
 INNER = ("list", "show", "rename", "delete", "restore", "fork", "tree", "export", "import")

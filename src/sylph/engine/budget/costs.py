@@ -1,0 +1,88 @@
+"""What was spent, seen from one side: by day, session, model, role, faculty or tool. A fold of the log."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from sylph.engine.budget import spending
+from sylph.engine.budget.spending import Part, Query, Spend, day
+
+By = Literal["day", "session", "model", "role", "faculty", "tool"]
+# An answer that calls no tool is talk.
+TALK = "talk"
+
+
+class Cost(msgspec.Struct):
+    """One row. `guessed` is what of the cost nobody knows: it is the most it can have been. What `unpriced` calls cost
+    is not in it, for their prices are not known."""
+
+    key: str
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: int = 0
+    guessed: int = 0
+    unknown: int = 0
+    unpriced: int = 0
+
+
+def costs(query: Query, by: By, since: int, faculties: Mapping[str, str]) -> list[Cost]:
+    """The rows in order: days as they came, everything else the dearest first. `faculties` has the plugin of a tool."""
+    rows: dict[str, Cost] = {}
+    for (session,) in query("select id from session", ()):
+        if not query("select 1 from event where session = ? and ts >= ? limit 1", (session, since)):
+            continue
+        part = spending.read(query, session)
+        for spend in part.spends:
+            if spend.model and spend.ts >= since:
+                _count(rows, spend, _keys(by, spend, part, faculties))
+    found = list(rows.values())
+    if by == "day":
+        return sorted(found, key=lambda row: row.key)
+    return sorted(found, key=lambda row: (-row.cost, -row.input - row.output, row.key))
+
+
+def summed(rows: list[Cost]) -> Cost:
+    whole = Cost("total")
+    for row in rows:
+        for name in Cost.__struct_fields__[1:]:
+            setattr(whole, name, getattr(whole, name) + getattr(row, name))
+    return whole
+
+
+def _keys(by: By, spend: Spend, part: Part, faculties: Mapping[str, str]) -> list[str]:
+    match by:
+        case "day":
+            return [day(spend.ts)]
+        case "session":
+            return [spend.session]
+        case "model":
+            return [spend.model]
+        case "role":
+            return [spend.role]
+        case _:
+            tools = part.tools.get(spend.seq, [])
+            if spend.role != "main" or not tools:
+                return [TALK if spend.role == "main" else spend.role]
+            return tools if by == "tool" else [faculties.get(tool, "unknown tool") for tool in tools]
+
+
+def _count(rows: dict[str, Cost], spend: Spend, keys: list[str]) -> None:
+    """An answer that called several tools is shared out among them, to the last token; as a call it counts once."""
+    distinct = list(dict.fromkeys(keys))
+    for key in distinct:
+        row = rows.setdefault(key, Cost(key))
+        share = _shares(spend, keys.count(key), len(keys), first=key == distinct[0])
+        row.calls += key == distinct[0]
+        row.input, row.output, row.cached = row.input + share[0], row.output + share[1], row.cached + share[2]
+        row.cost += share[3]
+        row.guessed += 0 if spend.sure else share[3]
+        row.unknown += key == distinct[0] and not spend.sure
+        row.unpriced += key == distinct[0] and spend.cost is None
+
+
+def _shares(spend: Spend, mine: int, all: int, *, first: bool) -> list[int]:
+    whole = (spend.usage.input, spend.usage.output, spend.usage.cached, spend.cost or 0)
+    return [value // all * mine + (value % all if first else 0) for value in whole]
