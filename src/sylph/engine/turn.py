@@ -104,7 +104,7 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
         mode=summary.mode,
         model=summary.model,
         now=floor.now,
-        chat_only=chats(hands.gateway.info(summary.model)),
+        chat_only=chats(hands.gateway.info(_model(floor, hands))),
     )
     found: list[Note] = []
     for step in hands.plugin.prepare:
@@ -130,7 +130,7 @@ async def think(floor: Floor, hands: Hands) -> Reply:
             else:
                 await _fall_back(floor, hands, call, error)
             continue
-        if chats(hands.gateway.info(call.model)):
+        if call.request.system == prompt.CHAT:
             answer = _without_calls(answer)
         async with hands.gateway.settling(answer, _voice(floor, hands)):
             await _record(floor, answer)
