@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.flows.program import Done, Model, Sylph, finished
 from tests.model_server import say
+from tests.providers.local.test_gguf import head_of
 from tests.providers.local.test_gguf import model as model_file
 from tests.providers.local.wheels import index, offline
 from tests.small_model import is_alive, lend, needs_model, worked
@@ -201,6 +202,22 @@ async def test_a_file_of_ones_own(sylph: Sylph, small: Path, tmp_path: Path) -> 
     assert f"The file of local/my-model is gone: {file}" in lost.err
     assert "My Model.gguf, gone" in (await sylph.run("models")).out
     assert (await sylph.run("models", "remove", "my-model")).out == "local/my-model is removed.\n"
+
+
+@needs_model
+async def test_a_file_that_is_larger_than_the_memory_is_warned_of(sylph: Sylph, small: Path, tmp_path: Path) -> None:
+    huge = tmp_path / "huge.gguf"
+    with huge.open("wb") as file:
+        file.write(head_of("llama", 2**38))
+        file.truncate(2**40 + 4096)
+    done = await sylph.run("models", "add", str(huge))
+    assert (done.code, "larger than the memory of this machine" in done.err) == (0, True), done.err
+    # What makes no sense to the runtime is said in its words, and asked only once.
+    lost = await sylph.run("-m", "local/huge", "Say hello.")
+    assert (lost.code, "local/huge cannot be loaded" in lost.err) == (4, True), lost.err
+    assert (await sylph.run("models", "remove", "small")).code == 0
+    await sylph.run("models", "remove", "huge")
+    assert names(small) == ["install.lock"]
 
 
 async def test_files_that_are_no_models_are_refused(sylph: Sylph, tmp_path: Path) -> None:

@@ -27,12 +27,17 @@ def entry(key: str, value: str | int | list[str]) -> bytes:
 
 
 def model(*, architecture: str = "llama", values: int = 64, **more: str | int | list[str]) -> bytes:
-    """A model file with one tensor of `values` numbers."""
+    """A model file with one tensor."""
+    head = head_of(architecture, values, **more)
+    return head + b"\0" * (-len(head) % 32) + b"\0" * values * 4
+
+
+def head_of(architecture: str, values: int, **more: str | int | list[str]) -> bytes:
+    """What comes before the `values` numbers of the tensor."""
     known = {"general.architecture": architecture, "general.name": "A model", f"{architecture}.context_length": 4096}
     known |= {"tokenizer.ggml.tokens": ["a", "b"], "tokenizer.chat_template": "{{ messages }}", **more}
     tensor = text("weights") + struct.pack("<IQIQ", 1, values, 0, 0)
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(known)) + b"".join(entry(*each) for each in known.items()) + tensor
-    return head + b"\0" * (-len(head) % 32) + b"\0" * values * 4
+    return b"GGUF" + struct.pack("<IQQ", 3, 1, len(known)) + b"".join(entry(*each) for each in known.items()) + tensor
 
 
 def refused(path: Path) -> str:

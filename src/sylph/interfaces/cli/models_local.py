@@ -1,7 +1,9 @@
 """`sylph models install`, `add`, `remove`: models on this machine."""
 
 import asyncio
+import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from sylph.providers.local import gguf, parts
 from sylph.providers.local.install import install as bring
 from sylph.providers.local.install import needed
 from sylph.providers.local.models import NAME, SMALL, USUAL_WINDOW
+from sylph.providers.local.runtimes import RUN
 from sylph.services import local_folder
 
 LABEL = "a small model, chat only, no tools"
@@ -70,8 +73,8 @@ def add(door: Door, file: Path, name: str, window: int | None, *, tools: bool, a
         )
     kind = "with tools" if tools else "chat only (--tools gives it tools)"
     put(f"{NAME}/{name} is added: {card.title or card.architecture}, {size(card.size)}, window {window:,}, {kind}.")
-    if not card.template:
-        sys.stderr.write("sylph: the file does not say how a conversation is put to it: the common way is used.\n")
+    for warned in _warnings(card):
+        sys.stderr.write(f"sylph: {warned}\n")
     put(f'sylph run -m {NAME}/{name} "say hello"')
     return 0
 
@@ -95,12 +98,23 @@ def remove(door: Door, name: str, *, as_json: bool) -> int:
         _unset(door, dotted("local", "models", name))
         left += [SMALL] if parts.weights(folder) else []
     if not left:
-        # Nobody needs it any more.
+        # Nobody needs it any more; one that still runs has what it needs, and ends with whoever uses it.
         parts.clear(folder, [parts.RUNTIME])
+        shutil.rmtree(folder / RUN, ignore_errors=True)
     if as_json:
         return put_json({"id": f"{NAME}/{name}", "removed": True, "runtime": bool(left)})
     put(f"{NAME}/{name} is removed{'' if left else ', and what ran it'}.")
     return 0
+
+
+def _warnings(card: gguf.Card) -> list[str]:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    warned = ["the file does not say how a conversation is put to it: the common way is used"] * (not card.template)
+    if card.size > memory:
+        warned.append(
+            f"it is larger than the memory of this machine ({size(memory)}): it may be very slow, or not start"
+        )
+    return warned
 
 
 def _bring(config: Config, wanted: Sequence[parts.Part], *, quiet: bool) -> list[parts.Part]:

@@ -55,8 +55,8 @@ def needed(folder: Path, wanted: Sequence[Part]) -> tuple[int, int]:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
+        for each in (folder.parent, folder):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"{folder} cannot be made: {error.strerror}.", kind="failed", next=["set SYLPH_HOME"]
