@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from tests.small_model import is_alive, lent, needs_model, worked
 
+from sylph.core.errors import ProviderError
 from sylph.core.messages import Message
-from sylph.core.provider import Chunk, Reply, Request, Text
+from sylph.core.provider import Chunk, Provider, Reply, Request, Text
 from sylph.net.http import Client
+from sylph.providers.endpoint import Endpoint
 from sylph.providers.local.models import LocalEndpoint, LocalModel
 from sylph.providers.local.provider import Local
 from sylph.providers.local.runtimes import Address, borrow
+from sylph.providers.speak import speak
 
 pytestmark = needs_model
 SCHEMA = {
@@ -96,60 +99,75 @@ async def test_a_runtime_that_is_not_asked_is_let_go(tmp_path: Path, client: Cli
     await provider.close()
 
 
-def chat(**more: Any) -> tuple[str, dict[str, Any]]:
-    messages = [{"role": "user", "content": STORY}]
-    return "v1/chat/completions", {"model": "small", "messages": messages, "max_tokens": 40, **more}
+# The same server, asked in three dialects.
+DIALECTS = {"chat": "/v1", "responses": "/v1", "anthropic": ""}
+dialects = pytest.mark.parametrize("dialect", DIALECTS)
 
 
-def responses(**more: Any) -> tuple[str, dict[str, Any]]:
-    return "v1/responses", {"model": "small", "input": STORY, "max_output_tokens": 40, **more}
+def asked(address: Address, client: Client, dialect: str) -> Provider:
+    url = f"{address.url}{DIALECTS[dialect]}"
+    return speak(Endpoint(name="real", base_url=url, dialect=dialect, api_key=address.key, local=True), client)
 
 
-def messages(**more: Any) -> tuple[str, dict[str, Any]]:
-    said = [{"role": "user", "content": STORY}]
-    return "v1/messages", {"model": "small", "messages": said, "max_tokens": 40, **more}
+def question(**more: Any) -> Request:
+    return Request(model="small", system="Be short.", messages=(Message("user", STORY),), **more)
 
 
-async def ask(address: Address, client: Client, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a service says: one document, or the data of its events."""
-    headers = {"Authorization": f"Bearer {address.key}", "Content-Type": "application/json"}
-    async with client.post(f"{address.url}/{path}", json.dumps(body).encode(), headers=headers) as response:
-        said = (await response.read()).decode()
-    assert response.status == 200, said
-    if not body.get("stream"):
-        return [json.loads(said)]
-    rows = [row.removeprefix("data: ") for row in said.splitlines() if row.startswith("data: ")]
-    return [json.loads(row) for row in rows if row != "[DONE]"]
+async def answer(provider: Provider, request: Request) -> list[Chunk]:
+    return [chunk async for chunk in provider.stream(request, provider.body(request))]
 
 
-async def test_chat_completions_on_the_wire(address: Address, client: Client) -> None:
-    events = await ask(address, client, *chat(stream=True, stream_options={"include_usage": True}))
-    text = "".join(event["choices"][0]["delta"].get("content") or "" for event in events if event["choices"])
-    assert text
-    assert events[-1]["usage"]["completion_tokens"] == 40
-    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
-    (whole,) = await ask(address, client, *chat(response_format=form))
-    check(whole["choices"][0]["message"]["content"])
+@dialects
+async def test_each_dialect_streams_and_counts(address: Address, client: Client, dialect: str) -> None:
+    chunks = await answer(asked(address, client, dialect), question(max_tokens=24))
+    reply = chunks[-1]
+    assert isinstance(reply, Reply)
+    pieces = [chunk.text for chunk in chunks if isinstance(chunk, Text)]
+    assert len(pieces) > 1
+    assert "".join(pieces) == reply.text
+    assert (reply.calls, reply.usage.output) == ((), 24)
+    # As a response, this server takes one that was cut off for complete.
+    assert reply.finish == ("stop" if dialect == "responses" else "length")
+    assert reply.usage.input > 10
 
 
-async def test_responses_on_the_wire(address: Address, client: Client) -> None:
-    events = await ask(address, client, *responses(stream=True))
-    kinds = [event["type"] for event in events]
-    assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
-    text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
-    done = events[-1]["response"]
-    assert done["output"][-1]["content"][0]["text"] == text
-    assert done["usage"]["output_tokens"] == 40
+@dialects
+async def test_each_dialect_is_stopped_in_the_middle(address: Address, client: Client, dialect: str) -> None:
+    provider, request = asked(address, client, dialect), question(max_tokens=4000)
+    endless = json.loads(provider.body(request)) | {"ignore_eos": True}
+    chunks = provider.stream(request, json.dumps(endless).encode())
+    async for chunk in chunks:
+        if isinstance(chunk, Text):
+            break
+    await chunks.aclose()
+    await is_quiet(address.pid)
 
 
-async def test_messages_on_the_wire(address: Address, client: Client) -> None:
-    events = await ask(address, client, *messages(stream=True))
-    kinds = [event["type"] for event in events]
-    assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
-    assert any(event["type"] == "content_block_delta" and event["delta"]["text"] for event in events)
-    closing = next(event for event in events if event["type"] == "message_delta")
-    assert closing["delta"]["stop_reason"] == "max_tokens"
-    assert closing["usage"]["output_tokens"] == 40
+@dialects
+async def test_each_dialect_tells_that_the_key_is_wrong(address: Address, client: Client, dialect: str) -> None:
+    wrong = Address(address.url, "wrong", address.pid)
+    with pytest.raises(ProviderError) as caught:
+        await answer(asked(wrong, client, dialect), question(max_tokens=4))
+    assert caught.value.failure == "auth"
+
+
+@dialects
+async def test_each_dialect_tells_that_it_is_too_much(address: Address, client: Client, dialect: str) -> None:
+    request = Request(model="small", system="", messages=(Message("user", "word " * 20_000),), max_tokens=4)
+    with pytest.raises(ProviderError) as caught:
+        await answer(asked(address, client, dialect), request)
+    assert caught.value.failure == "overflow"
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses"])
+async def test_an_answer_in_a_form(address: Address, client: Client, dialect: str) -> None:
+    """This server heeds what is said of the form in chat; for responses it has its own word, for messages none."""
+    provider, request = asked(address, client, dialect), question(max_tokens=60, schema=SCHEMA)
+    own = {"json_schema": SCHEMA} if dialect == "responses" else {}
+    body = json.dumps(json.loads(provider.body(request)) | own).encode()
+    reply = [chunk async for chunk in provider.stream(request, body)][-1]
+    assert isinstance(reply, Reply)
+    check(reply.text)
 
 
 def check(text: str) -> None:
