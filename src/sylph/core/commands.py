@@ -3,6 +3,8 @@
 import msgspec
 
 from sylph.core.facts import Delivery, Mode
+from sylph.core.messages import Image
+from sylph.core.tool import Picture
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +15,10 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     actor: str = "user"
     dry_run: bool = False
+    files: tuple[Picture, ...] = ()
+    """Pictures and documents that go with it."""
+    images: tuple[Image, ...] = ()
+    """The same, where the session has them already."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -124,6 +124,12 @@ class InputReceived(Fact, frozen=True, kw_only=True):
     delivery: Delivery = "start"
     key: str = ""
     dry_run: bool = False
+    images: tuple[Image, ...] = ()
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """What is kept beside the log for it."""
+        return tuple(image.digest for image in self.images)
 
 
 class InputDelivered(Fact, frozen=True, kw_only=True):

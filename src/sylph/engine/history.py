@@ -6,7 +6,7 @@ import msgspec
 
 from sylph.core import facts
 from sylph.core.events import Event
-from sylph.core.messages import Message, Native, ToolCall
+from sylph.core.messages import Image, Message, Native, ToolCall
 from sylph.engine.fold import Fold
 
 CHARS_PER_TOKEN = 4
@@ -27,6 +27,7 @@ class Entry(msgspec.Struct, array_like=True):
 class History(msgspec.Struct):
     entries: list[Entry] = []
     inputs: dict[str, str] = {}
+    pictures: dict[str, tuple[Image, ...]] = {}
     summary: str = ""
     words: tuple[str, ...] = ()
     ledger: tuple[str, ...] = ()
@@ -67,12 +68,15 @@ def recap(words: tuple[str, ...], ledger: tuple[str, ...], summary: str) -> str:
 
 def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table of what each fact means
     match event.body:
-        case facts.InputReceived(id=id, text=text):
+        case facts.InputReceived(id=id, text=text, images=images):
             state.inputs[id] = text
+            state.pictures |= {id: images} if images else {}
         case facts.InputCancelled(id=id):
             state.inputs.pop(id, None)
+            state.pictures.pop(id, None)
         case facts.TurnStarted(input=id) | facts.InputDelivered(id=id):
-            _add(state, event, "input", Message("user", state.inputs.pop(id, "")))
+            said, images = state.inputs.pop(id, ""), state.pictures.pop(id, ())
+            _add(state, event, "input", Message("user", said, images=images))
         case facts.ContextAdded(topic=topic, text=text):
             _note(state, event, Message("user", f'<context topic="{topic}">\n{text}\n</context>'))
         case facts.ModelResponded(role="main") as body:
@@ -101,9 +105,9 @@ def rebuild(read: Callable[[int, int], list[Event]], upto: int) -> History:
         for event in page:
             step(state, event)
             if state.lost and isinstance(event.body, facts.HistoryRewound):
-                inputs = state.inputs
+                inputs, pictures = state.inputs, state.pictures
                 state = rebuild(read, event.body.to - 1)
-                state.inputs, state.rewound = inputs, event.seq
+                state.inputs, state.pictures, state.rewound = inputs, pictures, event.seq
         seq = page[-1].seq
     return state
 
@@ -167,4 +171,4 @@ def _paired(messages: Iterable[Message]) -> Iterable[Message]:
     yield from (Message("tool", NO_RESULT, call=call) for call in waiting)
 
 
-HISTORY: Fold[History] = Fold("history", 2, History, step)
+HISTORY: Fold[History] = Fold("history", 3, History, step)

@@ -178,8 +178,13 @@ class _Reader:
         self._asked = self._asked or start
         delivery: facts.Delivery = "steer" if start else body.delivery
         said = commands.Send(
-            text=body.text, delivery=delivery, key=body.key, actor=event.actor, dry_run=body.dry_run
-        )  # fmt: skip
+            text=body.text,
+            delivery=delivery,
+            key=body.key,
+            actor=event.actor,
+            dry_run=body.dry_run,
+            images=body.images,
+        )
         return Happening(seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open)
 
     @property

@@ -16,6 +16,7 @@ from sylph.core.events import Event
 from sylph.core.plugin import Plugin, merge
 from sylph.core.provider import Provider
 from sylph.core.rules import NoRules
+from sylph.core.tool import Picture
 from sylph.engine import served, transfer
 from sylph.engine.divergence import Divergence
 from sylph.engine.gateway import Gateway
@@ -178,10 +179,18 @@ class _Player:
         visit.add_done_callback(lambda done: self._refused(done, happening))
 
     async def _bring(self, runtime: Runtime, command: commands.Command) -> str:
+        if isinstance(command, commands.Send) and command.images:
+            command = self._with_files(command)
         said = await runtime.send(self._session, command)
         while (more := self.tape.breath()) and more.command:
             await runtime.send(self._session, more.command)
         return said
+
+    def _with_files(self, command: commands.Send) -> commands.Send:
+        """A message with its pictures, which are kept beside the log."""
+        kept = self.tape.blobs
+        files = (Picture(data=kept.get(each.digest, b""), media=each.media, name=each.name) for each in command.images)
+        return replace(command, files=tuple(files), images=())
 
     def _refused(self, visit: "asyncio.Task[str]", happening: Happening) -> None:
         error = None if visit.cancelled() else visit.exception()

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sylph.core import commands, facts, signals
 from sylph.core.budget import SessionBudget
@@ -11,6 +11,7 @@ from sylph.core.errors import BudgetSpent, NotFound, StoreError, SylphError, Too
 from sylph.core.events import Fact
 from sylph.core.facts import Outcome
 from sylph.core.ids import input_id, turn_id
+from sylph.core.messages import Image
 from sylph.engine import turn
 from sylph.engine.floor import Floor
 from sylph.engine.leftovers import DROPPED, gave_up
@@ -19,6 +20,7 @@ from sylph.engine.outside import cut_short
 from sylph.engine.permit import EDIT
 from sylph.engine.policy import LOOSE
 from sylph.engine.ready import parse
+from sylph.engine.shape import output_digest
 from sylph.engine.standing import must_live, must_rest
 from sylph.engine.states import Trigger, step
 from sylph.engine.summary import Summary
@@ -116,7 +118,7 @@ class Session:
         await self._note(SessionBudget(money=money))
 
     async def _receive(self, command: commands.Send) -> str:
-        if not command.text.strip():
+        if not command.text.strip() and not command.files:
             raise UserError("There is nothing in that message.", kind="empty_message")
         async with self._entry:
             must_live(self.floor.summary, self.floor.id)
@@ -127,10 +129,18 @@ class Session:
                 raise UserError(f"{QUEUE_LIMIT} messages wait already.", kind="queue_full", next=["Wait for the turn."])
             id = input_id(summary.inputs + 1)
             delivery = command.delivery if self.busy else "start"
+            kept = {output_digest(file.data): file for file in command.files}
+            images = (Image(name, file.media, len(file.data), file.name) for name, file in kept.items())
             received = facts.InputReceived(
-                id=id, text=command.text, delivery=delivery, key=command.key, dry_run=command.dry_run
+                id=id,
+                text=command.text,
+                delivery=delivery,
+                key=command.key,
+                dry_run=command.dry_run,
+                images=(*command.images, *images),
             )
-            await self._begin(received, actor=command.actor)
+            blobs = [(name, file.data) for name, file in kept.items()]
+            await self._begin(received, actor=command.actor, blobs=blobs)
         return id
 
     async def _answer(self, command: commands.Answer) -> None:
@@ -200,7 +210,8 @@ class Session:
                 raise NotFound(f"There is no turn {again!r} to retry.", next=["`sylph session show` lists the turns."])
             id = input_id(self.floor.summary.inputs + 1)
             old = self.floor.message(first)
-            said = facts.InputReceived(id=id, text=command.text or old.text, dry_run=command.dry_run or old.dry_run)
+            dry = command.dry_run or old.dry_run
+            said = facts.InputReceived(id=id, text=command.text or old.text, dry_run=dry, images=old.images)
             self._retries[id] = again
             await self._begin(facts.HistoryRewound(to=began, why="retry"), said)
         return id
@@ -315,12 +326,12 @@ class Session:
         if not self.busy and not self.outbox.sending and not self._entry.locked():
             self.floor.release()
 
-    async def _begin(self, *new: Fact, actor: str = "user") -> None:
+    async def _begin(self, *new: Fact, actor: str = "user", blobs: Sequence[tuple[str, bytes]] = ()) -> None:
         """Writes what there is to work on, and sees to it that somebody does, even if the caller has gone meanwhile."""
         self.floor.own()
         self._starting = not self.busy
         try:
-            await self.floor.emit(*new, actor=actor)
+            await self.floor.emit(*new, actor=actor, blobs=blobs)
         finally:
             if not self.busy:
                 self._work = asyncio.create_task(self._drive())

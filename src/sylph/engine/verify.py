@@ -64,7 +64,10 @@ def _outputs(log: Log, session: str, vouchers: Vouchers) -> list[Trouble]:
     """The whole outputs and images that facts refer to, held against the digests in those facts."""
     problems: dict[int, Trouble] = {}
     for mark in ('"whole":', '"images":'):
-        for seq, _, fact in log.find(session, facts.ToolFinished, mark):
+        for seq, _, fact in (
+            *log.find(session, facts.ToolFinished, mark),
+            *log.find(session, facts.InputReceived, mark),
+        ):
             found = ((name, log.blob(session, name)) for name in fact.blobs)
             if not all(kept is not None and _is(name, kept, vouchers) for name, kept in found):
                 problems[seq] = _output(session, seq)

@@ -25,7 +25,7 @@ from sylph.interfaces.render import line, trouble_lines
 
 
 @click.command()
-@work("as_json", "key")
+@work("as_json", "key", "attach")
 @click.pass_obj
 def command(door: Door, **told: Any) -> int:
     """Talk with Sylph. `/help` in the chat lists what can be typed."""

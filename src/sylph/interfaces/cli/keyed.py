@@ -13,6 +13,7 @@ from sylph.core.facts import InputCancelled, InputDelivered, TurnEnded, TurnStar
 from sylph.engine.keyed import Message
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import SUMMARY, Summary
+from sylph.interfaces.cli.attach import attached
 from sylph.interfaces.cli.follow import Course
 from sylph.interfaces.cli.options import Options
 from sylph.interfaces.cli.runner import Runner
@@ -45,7 +46,7 @@ class Mine(Struct):
 
 async def perform(app: App, options: Options, text: str, make: Make) -> int:
     """Sends the task, unless it was sent before under this key; then its turn is gone on with, or only shown."""
-    key = checked(options.key or "")
+    key, files = checked(options.key or ""), attached(options.attach)
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     # Whoever comes at the same moment with the same key waits here until it is known where the task is kept.
     async with app.runtime.sole(key):
@@ -53,7 +54,7 @@ async def perform(app: App, options: Options, text: str, make: Make) -> int:
         known = app.runtime.message(key, session)
         summary = None if known else await make()
         if summary:
-            await app.runtime.send(summary.id, Send(text=text, key=key, dry_run=options.dry_run))
+            await app.runtime.send(summary.id, Send(text=text, key=key, dry_run=options.dry_run, files=files))
     if summary:
         return await runner.turn(summary, None)
     assert known

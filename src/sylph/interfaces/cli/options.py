@@ -32,6 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...] = ()
     budget: SetBudget | None = None
     label: str = ""
+    attach: tuple[str, ...] = ()
 
     @property
     def sandboxed(self) -> bool | None:
@@ -80,6 +81,9 @@ _WORK: dict[str, Callable[[Any], Any]] = {
         "--budget", type=Dollars(), help="The most this session may cost, in dollars; `none` for no cap of its own."
     ),
     "label": click.option("--label", default="", metavar="NAME", help="Sessions of one label share a budget."),
+    "attach": click.option(
+        "-a", "--attach", multiple=True, metavar="FILE", help="A picture or a PDF for the model to look at."
+    ),
     "session": click.option("-s", "--session", default="", metavar="ID", help="Go on in this session."),
     "key": click.option("--key", metavar="KEY", help="Sent again with the same key it is the same turn, not another."),
 }

@@ -25,7 +25,7 @@ from sylph.interfaces.render import flat
 @click.argument("which", metavar="[SESSION]", required=False, default="", shell_complete=session_names)
 @click.option("--drop", is_flag=True, help="End the interrupted turn instead; nothing of it is run.")
 @click.option("--all", "every", is_flag=True, help="Everything that was left open, a few at a time.")
-@work("session", "cwd", "dry_run", "key")
+@work("session", "cwd", "dry_run", "key", "attach")
 @click.pass_obj
 def command(door: Door, which: str, *, drop: bool, every: bool, **told: Any) -> int:
     """Go on with SESSION (an id, the start of one, or `last`); without one, with the turn that was interrupted.

@@ -15,7 +15,7 @@ from sylph.interfaces.cli.runner import Runner
 
 @click.command()
 @click.argument("which", metavar="[SESSION]", required=False, default="last", shell_complete=session_names)
-@work("session", "cwd", "key")
+@work("session", "cwd", "key", "attach")
 @click.pass_obj
 def command(door: Door, which: str, **told: Any) -> int:
     """Run the last turn of SESSION (or of the last one) again. The log keeps the old one; the model forgets it."""

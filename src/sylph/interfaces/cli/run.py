@@ -13,6 +13,7 @@ from sylph.core.errors import UserError
 from sylph.engine.runtime import NewSession
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import keyed
+from sylph.interfaces.cli.attach import attached
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.intake import task_of
 from sylph.interfaces.cli.options import Options, work
@@ -39,13 +40,14 @@ def command(door: Door, task: tuple[str, ...], **told: Any) -> int:
 
 async def perform(app: App, options: Options, text: str) -> int:
     """Sends the task and follows its turn to the end; the exit code tells how it went."""
+    files = attached(options.attach)
     if options.key is not None:
         return await keyed.perform(app, options, text, lambda: session_for(app, options))
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     summary = await session_for(app, options)
     app.unlock(summary.model)
     runner.note(*await reminder(app.runtime, Path(summary.workspace), but=summary.id))
-    return await runner.turn(summary, Send(text=text, dry_run=options.dry_run))
+    return await runner.turn(summary, Send(text=text, dry_run=options.dry_run, files=files))
 
 
 async def session_for(app: App, options: Options) -> Summary:

@@ -18,6 +18,7 @@ from sylph.engine.summary import Summary
 from sylph.interfaces import allowance
 from sylph.interfaces.changes import restored_lines
 from sylph.interfaces.cli import picker
+from sylph.interfaces.cli.attach import attached
 from sylph.interfaces.cli.confinement import layer_of, switched_off
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.door import write_new
@@ -197,6 +198,14 @@ async def rename(chat: Chat, argument: str) -> None:
     say(chat, f"renamed: {flat(argument)}")
 
 
+async def attach(chat: Chat, argument: str) -> None:
+    file, _, text = argument.partition(" ")
+    if not file:
+        raise UserError("Which file?", next=["/attach FILE what to do with it"])
+    files = attached([file])
+    await chat.say(text.strip() or f"Look at {files[0].name}.", files=files)
+
+
 async def queue(chat: Chat, argument: str) -> None:
     summary = begun(chat)
     if argument:
@@ -270,6 +279,7 @@ COMMANDS: dict[str, Slash] = {
         Slash("undo", "[TURN|redo]", "Put files back as they were before the last turn; or take that back.", undo),
         Slash("fork", "[SEQ]", "Go on in a copy of this session.", fork),
         Slash("rename", "TITLE", "Give the session another title.", rename),
+        Slash("attach", "FILE [TEXT]", "Say something with a picture or a PDF to look at.", attach),
         Slash("queue", "[drop ID]", "What waits for the running turn; or take one back.", queue),
         Slash("follow", "TEXT", "Do this when the running turn is done.", follow),
         Slash("stop", "", "End the running turn.", stop),
