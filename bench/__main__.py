@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, memory, redact, search, store, turns, undo
+from bench import commands, dialects, memory, redact, search, store, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -14,6 +14,7 @@ PARTS = {
     "memory": memory.rows,
     "undo": undo.rows,
     "redact": redact.rows,
+    "dialects": dialects.rows,
 }
 
 

@@ -97,6 +97,13 @@ def test_a_whole_conversation(client: Client) -> None:
     ]
 
 
+@pytest.mark.parametrize("items", ["[]", '[{"type":"reasoning"}]', "nonsense"])
+def test_words_of_another_dialect_do_not_exist(client: Client, items: str) -> None:
+    said = Message("assistant", "I see", native=Native("ollama/qwen3", items))
+    body = json.loads(provider("http://x", client).body(replace(BLANK, messages=(said,))))
+    assert body["messages"][1] == {"role": "assistant", "content": "I see"}
+
+
 RECORDED = (
     b'{"model":"qwen3","created_at":"2026-01-01T00:00:00.1Z","message":{"role":"assistant","content":"",'
     b'"thinking":"Okay"},"done":false}\n'

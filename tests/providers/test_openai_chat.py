@@ -10,7 +10,7 @@ from tests.model_server import ModelServer, Step, assert_extends, call, calls, f
 from tests.net.servers import saying, serving
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, ToolCall, Usage
+from sylph.core.messages import Image, Message, Native, ToolCall, Usage
 from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
 from sylph.net.http import Client
 from sylph.providers.chat_stream import ChatStream
@@ -494,3 +494,50 @@ async def test_only_the_model_that_minds_is_not_shown_images(client: Client) -> 
 async def test_a_complaint_without_images_is_a_failure(client: Client) -> None:
     error = await failing(fail(400, "This image model cannot chat."), client)
     assert error.failure == "bad_request"
+
+
+def said(client: Client, request: Request, *quirks: str) -> dict[str, Any]:
+    return json.loads(provider("http://x/v1", client, quirks=frozenset(quirks)).body(request))
+
+
+def test_a_schema_is_asked_for(client: Client) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    told = said(client, replace(HELLO, schema=schema))["response_format"]
+    assert told == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": False}}
+
+
+def test_effort_and_cache_key_go_only_to_those_who_take_them(client: Client) -> None:
+    request = replace(HELLO, effort="low", family="fam")
+    assert not said(client, request).keys() & {"reasoning_effort", "prompt_cache_key"}
+    told = said(client, request, "effort", "cache_key")
+    assert (told["reasoning_effort"], told["prompt_cache_key"]) == ("low", "fam")
+
+
+def test_a_service_that_minds_the_count_of_a_stream_is_not_asked_for_it(client: Client) -> None:
+    assert "stream_options" not in said(client, HELLO, "no_stream_usage")
+
+
+def test_a_document_is_shown_as_a_file(client: Client) -> None:
+    paper = Image("d", "application/pdf", name="b.pdf")
+    request = replace(HELLO, messages=(Message("user", "read", images=(paper,)),), image={"d": b"%PDF"}.get)
+    parts = said(client, request)["messages"][1]["content"]
+    assert parts[1] == {
+        "type": "file",
+        "file": {"filename": "b.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
+    }
+
+
+async def test_thoughts_go_back_to_a_model_that_wants_them_and_to_no_other(client: Client) -> None:
+    async with ModelServer([call("read", path="a", how={"reasoning": "hm"})]) as server:
+        *_, reply = await chunks(provider(server.url, client, quirks=frozenset({"thoughts_back"})))
+    assert isinstance(reply, Reply)
+    assert reply.native == '{"reasoning_content":"hm"}'
+    answer = Message("assistant", "", reply.calls, native=Native("test/scripted", reply.native))
+    request = replace(HELLO, messages=(*HELLO.messages, answer, Message("tool", "x", call=reply.calls[0].id)))
+    assert said(client, request, "thoughts_back")["messages"][2]["reasoning_content"] == "hm"
+    elsewhere = replace(answer, native=Native("test/scripted", "[]"))
+    told = said(client, replace(request, messages=(elsewhere,)), "thoughts_back")
+    assert "reasoning_content" not in told["messages"][1]
+    other = replace(request, model="other")
+    for told in (said(client, other, "thoughts_back"), said(client, request)):
+        assert "reasoning_content" not in told["messages"][2]

@@ -53,7 +53,7 @@ def stream(*events: Mapping[str, Any] | str) -> Step:
     return Step(body="".join(f"data: {line}\n\n" for line in lines), headers={"content-type": "text/event-stream"})
 
 
-def items(request: Request, client: Client, **options: Any) -> list[dict[str, Any]]:
+def items_of(request: Request, client: Client, **options: Any) -> list[dict[str, Any]]:
     return json.loads(provider("http://x/v1", client, **options).body(request))["input"]
 
 
@@ -160,11 +160,27 @@ def test_an_answer_goes_back_byte_for_byte_and_its_results_carry_its_ids(client:
 def test_for_another_model_the_thoughts_of_an_answer_do_not_exist(client: Client, native: Native | None) -> None:
     said = Message("assistant", "I see", (ToolCall("c", "read", '{"path":"a"}'),), reasoning="hm", native=native)
     request = replace(BLANK, messages=(Message("user", "q"), said, Message("tool", "text", call="c")))
-    assert items(request, client)[1:] == [
+    assert items_of(request, client)[1:] == [
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I see"}]},
         {"type": "function_call", "call_id": "c", "name": "read", "arguments": '{"path":"a"}'},
         {"type": "function_call_output", "call_id": "c", "output": "text"},
     ]
+
+
+@pytest.mark.parametrize("items", ['{"thinking":"hm"}', "[1]", '"x"', "nonsense", "[]"])
+def test_words_of_another_dialect_do_not_exist_either(client: Client, items: str) -> None:
+    said = Message("assistant", "I see", native=Native("test/gpt-5", items))
+    assert items_of(replace(BLANK, messages=(said,)), client) == [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I see"}]}
+    ]
+
+
+def test_an_answer_that_loses_its_own_words_is_told_by_our_ids(client: Client) -> None:
+    own = Message("assistant", "", (ToolCall("ours", "read", "{}"),), native=Native("test/gpt-5", NATIVE))
+    result, responses = Message("tool", "text", call="ours"), provider("http://x/v1", client)
+    responses.body(replace(BLANK, messages=(own, result)))
+    said = json.loads(responses.body(replace(BLANK, messages=(replace(own, native=None), result))))["input"]
+    assert [each["call_id"] for each in said] == ["ours", "ours"]
 
 
 async def test_plain_words_need_no_words_of_the_services_own(client: Client) -> None:
@@ -181,7 +197,7 @@ def test_images_and_documents_are_shown(client: Client) -> None:
         messages=(Message("user", "see", images=(picture, paper)), Message("tool", "ok", call="c", images=(gone,))),
         image=data.get,
     )
-    user, result = items(request, client)
+    user, result = items_of(request, client)
     assert user["content"] == [
         {"type": "input_text", "text": "see"},
         {"type": "input_image", "image_url": "data:image/png;base64,cGl4ZWxz"},
@@ -362,6 +378,8 @@ async def test_the_key_goes_where_the_service_wants_it(client: Client) -> None:
 class Turnstile:
     """A login whose first token is stale."""
 
+    given = ""
+
     def __init__(self) -> None:
         self.stale: list[str] = []
 
@@ -396,6 +414,15 @@ async def test_a_server_that_knows_only_chat_is_spoken_to_in_chat(client: Client
             assert reply.text == wanted
     assert [asked.path for asked in server.requests] == ["/v1/chat/completions"] * 2
     assert b'"messages":' in responses.body(HELLO)
+
+
+async def test_a_model_that_is_not_there_is_no_reason_to_speak_otherwise(client: Client) -> None:
+    async with ModelServer([fail(404, "The model 'gpt-5' does not exist")], dialects=("responses",)) as server:
+        responses = provider(server.url, client, own=False)
+        with pytest.raises(ProviderError) as caught:
+            await chunks(responses)
+    assert caught.value.failure == "not_found"
+    assert b'"input":' in responses.body(HELLO)
 
 
 async def test_openai_itself_is_not_taken_for_a_server_that_knows_only_chat(client: Client) -> None:

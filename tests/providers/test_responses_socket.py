@@ -195,6 +195,16 @@ async def test_what_the_service_complains_of_is_not_asked_over_http(client: Clie
     assert {each.method for each in server.requests} == {"WEBSOCKET"}
 
 
+async def test_an_option_that_is_minded_is_settled_over_http_and_left_out_then(client: Client) -> None:
+    minds = fail(400, "Your organization must be verified to generate reasoning summaries.", code="unsupported_value")
+    async with serving([minds, say("one"), say("two")]) as server:
+        responses = provider(server.url, client)
+        assert [(await ask(responses))[0].text for _ in range(2)] == ["one", "two"]
+        await responses.close()
+    assert [each.method for each in server.requests] == ["WEBSOCKET", "POST", "WEBSOCKET"]
+    assert ['"summary"' in each.body.decode() for each in server.requests] == [True, False, False]
+
+
 async def test_two_answers_at_a_time_do_not_mix(client: Client) -> None:
     async with serving([say("slow " * 20, delay=0.01), say("quick")]) as server:
         responses = provider(server.url, client)

@@ -107,7 +107,11 @@ def _thought(message: Message, model: str) -> str | None:
     native = message.native
     if native is None or native.model != model:
         return None
-    return msgspec.json.decode(native.items, type=Thought).reasoning_content
+    try:
+        return msgspec.json.decode(native.items, type=Thought).reasoning_content or None
+    except msgspec.DecodeError:
+        # The same service was spoken to in another dialect then.
+        return None
 
 
 def _following(messages: Sequence[Message], load: Load, *, sees: bool) -> Iterator[Said]:

@@ -72,9 +72,7 @@ class OllamaMessages:
             return Said("user", words, images=images or None)
         self._names.update({call.id: call.name for call in message.calls})
         calls = [_Call(_Function(call.name, _object(call.arguments))) for call in message.calls]
-        native = message.native
-        thought = THOUGHT.decode(native.items).thinking if native is not None and native.model == model else ""
-        return Said("assistant", words, thinking=thought or None, tool_calls=calls or None)
+        return Said("assistant", words, thinking=_thought(message, model) or None, tool_calls=calls or None)
 
 
 def _shown(images: Sequence[Image], load: Load, *, sees: bool) -> tuple[list[str], list[str]]:
@@ -89,6 +87,17 @@ def _shown(images: Sequence[Image], load: Load, *, sees: bool) -> tuple[list[str
         else:
             shown.append(base64.b64encode(data).decode())
     return said, shown
+
+
+def _thought(message: Message, model: str) -> str:
+    """What this very model thought."""
+    if message.native is None or message.native.model != model:
+        return ""
+    try:
+        return THOUGHT.decode(message.native.items).thinking
+    except msgspec.DecodeError:
+        # The same service was spoken to in another dialect then.
+        return ""
 
 
 def _object(arguments: str) -> msgspec.Raw:

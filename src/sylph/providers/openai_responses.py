@@ -10,13 +10,13 @@ import msgspec
 from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError
-from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
+from sylph.core.provider import Alive, Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
 from sylph.providers.chat_messages import shows
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import post
-from sylph.providers.failures import failure
+from sylph.providers.failures import complaint, failure
 from sylph.providers.openai_chat import BLIND, IMAGES, LINGER, PICTURED, OpenAIChat
 from sylph.providers.responses_items import Items
 from sylph.providers.responses_socket import NoSocket, Prompt, Sockets
@@ -35,6 +35,7 @@ OPTIONAL = {
 THOUGHTLESS = r"^(ft:)?(gpt-[34]|chatgpt|davinci|babbage)"
 # How a server says that it has no such door at all.
 NOT_SPOKEN = (404, 405, 501)
+ABOUT_MODEL = r"\bmodel"
 
 logger = logging.getLogger(__name__)
 
@@ -113,14 +114,23 @@ class OpenAIResponses:
             async for chunk in self._chat.stream(request, body):
                 yield chunk
             return
-        if self._sockets is not None:
-            try:
-                async for chunk in self._sockets.stream(self._prompt(request)):
-                    yield chunk
-            except NoSocket as error:
-                logger.info("%s: no WebSocket (%s) The same over HTTP.", self.name, error)
-            else:
-                return
+        told = False
+        try:
+            async for chunk in (
+                self._sockets.stream(self._prompt(request)) if self._sockets else self._ask(request, body)
+            ):
+                told = told or not isinstance(chunk, Alive)
+                yield chunk
+        except NoSocket as error:
+            logger.info("%s: no WebSocket (%s) The same over HTTP.", self.name, error)
+        except ProviderError as error:
+            minded = self._sockets is not None and error.failure == "bad_request" and not told
+            if not minded or not self._learn(str(error).encode(), request):
+                raise
+            # It only minds an option, and HTTP is where that is settled.
+            body = self.body(request)
+        else:
+            return
         async for chunk in self._ask(request, body):
             yield chunk
 
@@ -165,7 +175,7 @@ class OpenAIResponses:
         if response.status == 200:
             return response
         said = await response.read()
-        if response.status in NOT_SPOKEN and not self.endpoint.own:
+        if response.status in NOT_SPOKEN and not self.endpoint.own and not complaint(said).says(ABOUT_MODEL):
             logger.info("%s at %s speaks Chat Completions, and no Responses", self.name, self.endpoint.base_url)
             self._other = True
             return None

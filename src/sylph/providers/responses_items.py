@@ -76,22 +76,32 @@ class Items:
         elif message.role == "user":
             text = [_Part("input_text", message.text)] if message.text or not message.images else []
             yield _raw(_Said("user", [*text, *_parts(message.images, load, sees=sees)]))
-        elif message.native is not None and message.native.model == model:
-            yield from self._native(message, message.native.items)
+        elif own := _own(message, model):
+            yield from self._native(message, own)
         else:
             # What another model thought is not for this one; what it said and did is.
             if message.text or not message.calls:
                 yield _raw(_Said("assistant", [_Part("output_text", message.text)]))
             for call in message.calls:
+                self._ids.pop(call.id, None)
                 yield _raw(_Called(call.id, call.name, sendable(call.arguments)))
 
-    def _native(self, message: Message, items: str) -> Iterator[msgspec.Raw]:
+    def _native(self, message: Message, own: list[tuple[msgspec.Raw, "_Kept"]]) -> Iterator[msgspec.Raw]:
         """The answer byte for byte; the results of its calls are told by the service's own ids from here on."""
-        raws = ITEMS.decode(items)
-        kept = [KEPT.decode(raw) for raw in raws]
-        theirs = [item.call_id for item in kept if item.type == "function_call"]
+        theirs = [item.call_id for _, item in own if item.type == "function_call"]
         self._ids.update({call.id: id for call, id in zip(message.calls, theirs, strict=False)})
-        yield from raws
+        yield from (raw for raw, _ in own)
+
+
+def _own(message: Message, model: str) -> list[tuple[msgspec.Raw, _Kept]]:
+    """The answer in the service's own words, if it is an answer of this very model, and in these words."""
+    if message.native is None or message.native.model != model:
+        return []
+    try:
+        return [(raw, KEPT.decode(raw)) for raw in ITEMS.decode(message.native.items)]
+    except msgspec.DecodeError:
+        # The same service was spoken to in another dialect then.
+        return []
 
 
 def _raw(item: msgspec.Struct) -> msgspec.Raw:

@@ -168,4 +168,5 @@ def service(one: Reached) -> Finding:
         return Finding("models", "fail", what, one.trouble.next or ("check its address, its key and the network",))
     only = ", chat only" if all(info.calls is False for info in one.models) else ""
     key = f", with {one.key_from}" if one.key_from else ""
-    return Finding("models", "ok", f"{one.name} at {one.url}: {count(len(one.models), 'model')}{only}{key}")
+    what = f"{one.name} at {one.url} ({one.dialect}): {count(len(one.models), 'model')}{only}{key}"
+    return Finding("models", "ok", what)

@@ -19,6 +19,7 @@ class Reached(Struct, frozen=True, kw_only=True):
 
     name: str
     url: str
+    dialect: str
     configured: bool
     models: tuple[ModelInfo, ...] = ()
     trouble: Trouble | None = None
@@ -49,6 +50,7 @@ async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -
     return Reached(
         name=endpoint.name,
         url=endpoint.base_url,
+        dialect=endpoint.dialect,
         configured=configured,
         models=known,
         trouble=trouble,

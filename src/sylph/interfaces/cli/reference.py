@@ -10,6 +10,7 @@ from sylph.config.load import VARIABLES
 from sylph.interfaces.cli import codes, slash
 from sylph.interfaces.cli.lazy import COMMANDS
 from sylph.interfaces.cli.main import sylph
+from sylph.providers.table import ROWS, Row
 
 BLOCK = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -26,6 +27,20 @@ def config_table() -> str:
 
 def variable_table() -> str:
     return _table(["variable", "key"], [[f"`{variable}`", f"`{key}`"] for variable, key in VARIABLES.items()])
+
+
+def provider_table() -> str:
+    rows = [[f"`{row.name}`", row.title, row.dialect, f"`{row.base_url}`", _key(row)] for row in ROWS]
+    return _table(["name", "provider", "dialect", "address", "key"], rows)
+
+
+def _key(row: Row) -> str:
+    if row.like:
+        return f"that of `{row.like}`"
+    if row.entry in ("github", "chatgpt"):
+        return f"`sylph connect {row.name}`"
+    named = " or ".join(f"`{variable}`" for variable in row.keys)
+    return f"none, or {named}" if row.entry == "none" else named
 
 
 def code_table() -> str:
@@ -72,6 +87,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "config": config_table,
     "variables": variable_table,
+    "providers": provider_table,
     "codes": code_table,
     "slash": slash_table,
     "commands": command_list,
