@@ -161,9 +161,9 @@ class MessageReply:
         self._places[packet.index] = len(self._blocks)
         self._blocks.append(block)
         if block.kind == "text":
-            return self._add(block, Piece(text=block.start.get("text")))
+            return self._add(block, Piece(text=_words(block.start.get("text"))))
         if block.kind == "thinking":
-            return self._add(block, Piece(thinking=block.start.get("thinking")))
+            return self._add(block, Piece(thinking=_words(block.start.get("thinking"))))
         if block.kind == "tool_use" and not self._answer:
             return [Arguments(self._number(block), str(block.start.get("name", "")), "")]
         return []
@@ -198,7 +198,7 @@ class MessageReply:
         if piece.signature:
             block.signature.append(piece.signature)
         if citation := bytes(piece.citation):
-            block.citations.append(msgspec.Raw(citation))
+            block.citations.append(msgspec.Raw(citation.decode()))
         if piece.thinking:
             block.thinking.append(piece.thinking)
             return [Reasoning(piece.thinking)]
@@ -230,6 +230,10 @@ class MessageReply:
         written = known.written if said.cache_creation_input_tokens is None else said.cache_creation_input_tokens
         output = known.output if said.output_tokens is None else said.output_tokens
         self._usage = Usage(input=fresh + cached + written, output=output, cached=cached, written=written)
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 TAKE: Mapping[str, Callable[[MessageReply, Packet], list[Chunk]]] = {

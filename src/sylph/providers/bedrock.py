@@ -105,9 +105,9 @@ class _Stream:
             raise self._failed(frame)
         try:
             packet = PACKET.decode(frame.payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            chunks = self._reply.take(packet)
+        except ValueError:  # It is no JSON, no text, or holds no base64.
             raise self._unreadable(frame.payload) from None
-        chunks = self._reply.take(packet)
         if packet.stopReason in BROKEN:
             raise ProviderError("format", f"{self._endpoint.name} made a call that cannot be read.")
         return chunks

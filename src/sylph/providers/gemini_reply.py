@@ -77,7 +77,7 @@ class GeminiReply:
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
         # Parts as they came; words that came one after the other are kept as pieces of one.
-        self._items: list[bytes | list[str]] = []
+        self._items: list[str | list[str]] = []
         self._simple = True
         self._usage = Usage()
 
@@ -105,7 +105,7 @@ class GeminiReply:
             reasoning="".join(self._reasoning),
             calls=tuple(self._calls),
             usage=self._usage,
-            native="" if self._simple else f"[{b','.join(map(_item, self._items)).decode()}]",
+            native="" if self._simple else f"[{','.join(map(_item, self._items))}]",
         )
 
     def _part(self, part: bytes) -> list[Chunk]:
@@ -114,10 +114,10 @@ class GeminiReply:
             return self._call(part, piece.functionCall, signed=bool(piece.thoughtSignature))
         if piece.text is None or piece.thoughtSignature:
             # A signature, or a kind of part that only the service itself has to understand.
-            self._items.append(part)
+            self._items.append(part.decode())
             self._simple = False
         elif piece.text and not piece.thought:
-            if not self._items or isinstance(self._items[-1], bytes):
+            if not self._items or isinstance(self._items[-1], str):
                 self._simple = self._simple and not self._items
                 self._items.append([])
             words = self._items[-1]
@@ -130,7 +130,7 @@ class GeminiReply:
 
     def _call(self, part: bytes, call: Call, *, signed: bool) -> list[Chunk]:
         arguments = bytes(call.args).decode()
-        self._items.append(part)
+        self._items.append(part.decode())
         self._simple = self._simple and not (signed or call.id or len(KEYS.decode(part)) > 1)
         made = ToolCall(call.id or f"call_{len(self._calls)}", call.name, arguments if arguments != "null" else "{}")
         self._calls.append(made)
@@ -147,8 +147,8 @@ class GeminiReply:
         return ProviderError("format", f"{self._endpoint.name} made a call that cannot be read: {why}")
 
 
-def _item(item: bytes | list[str]) -> bytes:
-    return item if isinstance(item, bytes) else msgspec.json.encode({"text": "".join(item)})
+def _item(item: str | list[str]) -> str:
+    return item if isinstance(item, str) else msgspec.json.encode({"text": "".join(item)}).decode()
 
 
 def _usage(said: Counted) -> Usage:

@@ -28,9 +28,9 @@ def told(message: Message, model: str, call_of: Names) -> Told | None:
         return None
     try:
         items = [bytes(item) for item in ITEMS.decode(message.native.items)]
+        calls = [(at, id) for at, item in enumerate(items) if (id := call_of(item)) is not None]
     except msgspec.DecodeError:
         return None
-    calls = [(at, id) for at, item in enumerate(items) if (id := call_of(item)) is not None]
     wanted = len(message.calls)
     if len(calls) < wanted:
         return None
