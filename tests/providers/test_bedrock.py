@@ -180,6 +180,8 @@ class Turning:
     def __init__(self, *keys: str) -> None:
         self._keys = list(keys)
 
+    given = ""
+
     async def token(self) -> str:
         return self._keys[0]
 

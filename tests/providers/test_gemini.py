@@ -271,9 +271,12 @@ async def test_the_list_of_models_has_pages_and_limits(client: Client) -> None:
     chat = {"supportedGenerationMethods": ["generateContent"], "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
     embed = {"name": "models/embed", "supportedGenerationMethods": ["embedContent"]}
     first = page({"models": [{"name": f"models/{PRO}", **chat}, embed], "nextPageToken": "a/b"})
-    async with serving(keeping(first, page({"models": [{"name": f"models/{OLD}"}]}))) as port:
+    async with serving(keeping(first, page({"models": [{"name": "models/newest"}]}))) as port:
         found = await spoken(f"http://127.0.0.1:{port}", client).models()
-    assert [(info.name, info.window, info.output) for info in found] == [(PRO, 1_048_576, 65_536), (OLD, None, None)]
+    assert [(info.name, info.window, info.output) for info in found] == [
+        (PRO, 1_048_576, 65_536),
+        ("newest", None, None),
+    ]
 
 
 @pytest.mark.parametrize(
