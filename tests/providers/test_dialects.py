@@ -159,8 +159,6 @@ class Turning:
     def __init__(self) -> None:
         self.renewals = 0
 
-    given = ""
-
     async def token(self) -> str:
         return "fresh" if self.renewals else "old"
 

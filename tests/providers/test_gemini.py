@@ -115,6 +115,16 @@ async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) ->
     )
 
 
+async def test_escapes_that_nobody_needs_are_undone(client: Client) -> None:
+    """A secret must be found in what is kept, and it is not in `\\u003d`."""
+    call = r'{"name":"read","args":{"path":"a\u003d\u003C\\u003d\\\u0026\n\u00e4"}}'
+    part = '{"functionCall":' + call + ',"thoughtSignature":"c2ln"}'
+    said = 'data: {"candidates":[{"content":{"parts":[' + part + ']},"finishReason":"STOP"}]}\n\n'
+    reply = await reply_to(client, garbage(said, "text/event-stream"))
+    assert reply.calls[0].arguments == r'{"path":"a=<\\u003d\\&\n\u00e4"}'
+    assert json.loads(reply.native) == [json.loads(part)]
+
+
 async def test_a_signature_after_the_words_is_kept_in_its_place(client: Client) -> None:
     reply = await reply_to(client, say("It is so.", encrypted="c2ln"))
     assert json.loads(reply.native) == [{"text": "It is so."}, {"text": "", "thoughtSignature": "c2ln"}]

@@ -1,5 +1,6 @@
 """The packets of a Gemini answer, folded into one reply."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,6 +63,8 @@ class _Piece(msgspec.Struct):
     functionCall: Call | None = None
 
 
+# This service escapes characters that JSON does not ask to be escaped. Secrets are not found in such a spelling.
+ESCAPED = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00(3[c-eC-E]|2[67])")
 PIECE = msgspec.json.Decoder(_Piece)
 KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -109,6 +112,7 @@ class GeminiReply:
         )
 
     def _part(self, part: bytes) -> list[Chunk]:
+        part = ESCAPED.sub(_unescaped, part)
         piece = PIECE.decode(part)
         if piece.functionCall is not None:
             return self._call(part, piece.functionCall, signed=bool(piece.thoughtSignature))
@@ -145,6 +149,10 @@ class GeminiReply:
     def _broken(self, candidate: Candidate) -> ProviderError:
         why = candidate.finishMessage or candidate.finishReason
         return ProviderError("format", f"{self._endpoint.name} made a call that cannot be read: {why}")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return found[1] + bytes([int(found[2], 16)])
 
 
 def _item(item: str | list[str]) -> str:
