@@ -64,7 +64,8 @@ class ScriptedProvider:
         self._lines.clear()
 
     def body(self, request: Request) -> bytes:
-        return msgspec.json.encode([request.system, request.tools, request.messages])
+        limit = [] if request.max_tokens is None else [request.max_tokens]
+        return msgspec.json.encode([request.system, request.tools, request.messages, *limit])
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
         self.requests.append(request)

@@ -63,7 +63,8 @@ async def test_what_a_call_may_take_is_in_the_log_before_it_and_settled_after_it
         events = await play(engine, session, "hello")
     (asked,) = bodies(events, facts.ModelRequested)
     assert provider.requests[0].max_tokens == asked.answer == 2000
-    assert asked.reserved == -(-(-(-asked.bytes // 2) * DOLLAR + 2000 * 2 * DOLLAR) // DOLLAR)
+    unlimited = asked.bytes - len(",2000")
+    assert asked.reserved == -(-unlimited // 2) + 2000 * 2
     assert total(home, "session", session) == (1000 + 500 * 2, 1500, 1)
     assert holds(home) == 0
 
@@ -198,9 +199,13 @@ async def test_a_refused_attempt_costs_nothing_and_a_cut_one_the_most_it_can(hom
     free, cut = bodies(events, facts.ModelFailed)
     assert (free.usage, free.cost) == (None, None)
     assert asked.reserved
-    assert (cut.cost, cut.usage and cut.usage.output) == (asked.reserved, 2000)
-    assert total(home, "session", session)[0] == asked.reserved + 2000 == summary.cost
-    assert summary.guessed == asked.reserved
+    assert cut.cost
+    # The second attempt is put aside for itself, with the limit among its bytes.
+    assert asked.reserved <= cut.cost < asked.reserved + 5
+    assert cut.usage
+    assert cut.usage.output == 2000
+    assert total(home, "session", session)[0] == cut.cost + 2000 == summary.cost
+    assert summary.guessed == cut.cost
 
 
 async def test_an_answer_that_costs_more_than_foreseen_is_told_and_counted_as_it_is(home: Path) -> None:
@@ -210,6 +215,26 @@ async def test_an_answer_that_costs_more_than_foreseen_is_told_and_counted_as_it
     told = bodies(events, BudgetExceeded)
     assert [(each.what, each.used) for each in told] == [("money", 19_000), ("tokens", 10_000)]
     assert total(home, "session", session)[0] == 19_000
+
+
+class Deaf(ScriptedProvider):
+    """A service that cannot be told how long its answer may be."""
+
+    def body(self, request: Request) -> bytes:
+        return super().body(replace(request, max_tokens=None))
+
+
+async def test_a_service_that_takes_no_limit_is_reckoned_with_at_its_longest(home: Path) -> None:
+    provider = Deaf([answer("x", output=9000)], prices=PRICES)
+    async with runtime(home, provider, budget=budget(session=Caps(money=DOLLAR))) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "one")
+    (asked,) = bodies(events, facts.ModelRequested)
+    assert provider.requests[0].max_tokens is None
+    assert asked.reserved
+    assert asked.reserved > 65_536 * 2
+    assert bodies(events, BudgetExceeded) == []
+    assert holds(home) == 0
 
 
 class Killed(ScriptedProvider):

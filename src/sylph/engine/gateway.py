@@ -222,7 +222,7 @@ class Gateway:
                     raise
                 voice.show(signals.Progress(text=f"{error} Trying again in {wait:.1f} s."))
                 await self._clock.sleep(wait)
-                grant = await self._reserve(call, body, info, voice, attempt + 1)
+                grant = await self._reserve(call, body, info, voice, attempt + 1, bound=grant.bound)
             except BaseException:
                 self.purse.leave(grant)
                 raise
@@ -239,15 +239,23 @@ class Gateway:
         grant = await self._reserve(call, body, info, voice)
         try:
             if grant.most is not None and grant.most != call.request.max_tokens:
-                call = replace(call, request=replace(call.request, max_tokens=grant.most))
-                body = provider.body(call.request)
+                limited = replace(call, request=replace(call.request, max_tokens=grant.most))
+                shorter = provider.body(limited.request)
+                if shorter == body and grant.hold:
+                    # This service cannot be told how long its answer may be: it may be as long as it can.
+                    await self.purse.settle(grant)
+                    grant = await self._reserve(call, body, info, voice, bound=False)
+                else:
+                    call, body = limited, shorter
             await voice.emit(self._requested(call, body, info, grant))
         except BaseException:
             self.purse.leave(grant)
             raise
         return call, body, grant
 
-    async def _reserve(self, call: Call, body: bytes, info: ModelInfo, voice: Voice, attempt: int = 1) -> Grant:
+    async def _reserve(
+        self, call: Call, body: bytes, info: ModelInfo, voice: Voice, attempt: int = 1, *, bound: bool = True
+    ) -> Grant:
         if call.payer is None:
             return NOTHING
         ask = Ask(
@@ -259,6 +267,7 @@ class Gateway:
             info=info,
             most=call.request.max_tokens,
             attempt=attempt,
+            bound=bound,
         )
         granted = await self.purse.reserve(ask)
         if isinstance(granted, BudgetStopped):

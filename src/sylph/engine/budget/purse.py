@@ -22,7 +22,7 @@ from sylph.engine.budget import worst
 from sylph.engine.budget.accounts import Account, Payer, accounts, common
 from sylph.engine.budget.room import exceeded, measures, price_of, room, sized
 from sylph.engine.budget.store import Hold, Roll, Stand, Store, broken
-from sylph.engine.budget.worst import LEAST, Counted, Price, Prompt
+from sylph.engine.budget.worst import LEAST, UNBOUND, Counted, Price, Prompt
 
 WARN_AT = 0.8
 # How often a process looks at what others have done without telling the purse: those that have no budget, or died.
@@ -44,6 +44,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     info: ModelInfo
     most: int | None = None
     attempt: int = 1
+    bound: bool = True
+    """Whether the service can be told how long its answer may be."""
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -53,6 +55,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     most: int | None = None
     reserved: int | None = None
     prompt: Prompt = Prompt(0)
+    bound: bool = True
 
 
 NOTHING = Grant()
@@ -157,30 +160,35 @@ class FilePurse:
         prompt = worst.measure(ask.body, ask.messages)
         input = worst.tokens(prompt, self._counts.get((ask.who.session, ask.model, ask.role), Counted()))
         price = price_of(ask.model, ask.info, input, found)
-        longest = worst.longest(ask.info, self.budget.answer, ask.most)
+        most = self.budget.answer if ask.bound else UNBOUND
+        longest = worst.longest(ask.info, most, ask.most, bound=ask.bound)
         pid, started, boot = self._roll.me()
         hold = Hold(
             who=ask.who, role=ask.role, model=ask.model, ts=now, attempt=ask.attempt, input=input, output=longest,
             money=price.cost(input, longest) if price else None, pid=pid, started=started, boot=boot,
         )  # fmt: skip
-        made = await self._patiently(found, hold, price)
+        made = await self._patiently(found, hold, price, min(LEAST, longest) if ask.bound else longest)
         if isinstance(made, BudgetStopped):
             return made
+        if not ask.bound:
+            return Grant(hold=made, most=ask.most, reserved=made.money, prompt=prompt, bound=False)
         bound = any(each.caps.tokens is not None for each in found) or bool(price and price.output)
         return Grant(hold=made, most=made.output if bound else ask.most, reserved=made.money, prompt=prompt)
 
-    async def _patiently(self, found: list[Account], hold: Hold, price: Price | None) -> Hold | BudgetStopped:
+    async def _patiently(
+        self, found: list[Account], hold: Hold, price: Price | None, least: int
+    ) -> Hold | BudgetStopped:
         """Waits while what is missing is only put aside by others: most of them need less than their worst case."""
         began, pause = self._clock.ticks(), FIRST_PAUSE
         while True:
-            made, wait = await self._do(lambda store: self._try(store, found, hold, price), durable=True)
+            made, wait = await self._do(lambda store: self._try(store, found, hold, price, least), durable=True)
             if not wait or self._clock.ticks() - began >= self._patience:
                 return made
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def _try(
-        self, store: Store, found: list[Account], hold: Hold, price: Price | None
+        self, store: Store, found: list[Account], hold: Hold, price: Price | None, least: int
     ) -> tuple[Hold | BudgetStopped, bool]:
         """The hold, or why there is none; and whether it is worth waiting for others."""
         self._look(store, hold.who.session)
@@ -188,7 +196,7 @@ class FilePurse:
             holds = store.holds()
             stands = store.stands(found, holds, self._dead(holds))
             now, later = room(found, stands, hold, price), room(found, stands, hold, price, running=False)
-            enough = min(hold.output, max(later.output, min(LEAST, hold.output)))
+            enough = min(hold.output, max(later.output, least))
             if now.output >= enough:
                 made = sized(hold, enough, price)
                 made = replace(made, id=store.put(made))

@@ -16,6 +16,8 @@ IMAGE = 50_000
 PICTURE = "image/"
 # A budget that affords only a shorter answer than this affords none.
 LEAST = 1_024
+# What is reckoned with where a service takes no limit, and nobody knows what its model can do.
+UNBOUND = 65_536
 
 
 class Counted(NamedTuple):
@@ -55,8 +57,13 @@ def tokens(prompt: Prompt, before: Counted) -> int:
     return max(grown, ceil(prompt.text / PLAIN)) + pictures
 
 
-def longest(info: ModelInfo, most: int, wanted: int | None) -> int:
-    """How long an answer can be at the most: what the model can do, what is set, what is asked for."""
+def longest(info: ModelInfo, most: int, wanted: int | None, *, bound: bool = True) -> int:
+    """How long an answer can be at the most: what the model can do, what is set, what is asked for.
+
+    A service that is not `bound` by what it is told may answer as long as its model can.
+    """
+    if not bound:
+        return info.output or most
     can = info.output or min(UNKNOWN_ANSWER, max((info.window or UNKNOWN_ANSWER * 2) // 2, LEAST))
     return min(can, most, *([wanted] if wanted else []))
 
