@@ -107,12 +107,17 @@ class App(Struct, frozen=True, kw_only=True):
         return bool(model) and chats(self.runtime.parts.gateway.info(model))
 
     def unlock(self, model: str = "") -> None:
-        """Asks for the passphrase now, if this model's service, or any without one, will need it.
+        """Asks for the passphrase, if any service will need it; with a model: its service, or that of a role.
 
-        Later the screen may be somebody else's, or time may be short. Raises UserError where it is wrong.
+        With a model it is now or never: later the screen is somebody else's. Raises UserError where it is wrong.
         """
-        if self.ways:
-            self.ways.unlock(model.partition("/")[0])
+        if self.ways is None:
+            return
+        routes = routes_of(self.config)
+        models = (model, *routes.roles.values(), *routes.fallback) if model else ()
+        self.ways.unlock({each.partition("/")[0] for each in models})
+        if model:
+            self.ways.hush()
 
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""

@@ -21,9 +21,9 @@ def configure(sylph: Sylph, *tables: str) -> None:
     (sylph.home / "sylph" / "config.toml").write_text("probe = false\n" + "".join(tables))
 
 
-def at(server: ModelServer | OAuthServer, provider: str = "groq") -> str:
+def at(server: ModelServer | OAuthServer, provider: str = "groq", dialect: str = "chat") -> str:
     url = server.url if isinstance(server, ModelServer) else f"{server.url}/v1"
-    return f'[providers.{provider}]\nbase_url = "{url}"\ndialect = "chat"\n'
+    return f'[providers.{provider}]\nbase_url = "{url}"\ndialect = "{dialect}"\n'
 
 
 def connected(sylph: Sylph, server: ModelServer) -> None:
@@ -176,11 +176,15 @@ async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> 
         "connect", "passphrase", "--stdin", stdin=b"battery staple\n", SYLPH_PASSPHRASE="correct horse"
     )
     assert "The passphrase is changed" in changed.out
-    terminal = await sylph.open(*run)
+    terminal = await sylph.open("chat", "-m", "groq/scripted")
     await terminal.see("The passphrase of your credentials")
     terminal.type("battery staple\n")
+    await terminal.see("groq/scripted")
+    terminal.type("hi\r")
     await terminal.see("Again.")
+    terminal.type("\x04")
     assert await terminal.end() == 0
+    assert "battery" not in terminal.raw
     gone = await sylph.run("connect", "passphrase", "--remove", SYLPH_PASSPHRASE="battery staple")
     assert "1 credential opened" in gone.out
     assert (await sylph.run(*run)).out == "Once more.\n"
@@ -244,6 +248,11 @@ async def test_without_a_client_id_a_login_is_off(sylph: Sylph) -> None:
     configure(sylph, '[logins.chatgtp]\nclient_id = "x"\n')
     done = await sylph.run("hi")
     assert (done.code, "Did you mean 'chatgpt'?" in done.err) == (2, True)
+    configure(sylph, '[logins.copilot]\nclient_secret = "canary-0123456789abcdef"\n')
+    for words in (("config",), ("config", "--json"), ("config", "get", "logins.copilot.client_secret")):
+        shown = await sylph.run(*words)
+        assert "…cdef" in shown.out
+        assert "canary" not in shown.out
 
 
 async def test_copilot_by_a_code(sylph: Sylph, model: Model) -> None:
@@ -286,8 +295,8 @@ async def log_in(sylph: Sylph, *more: str) -> Done:
     return await finished(process)
 
 
-def chatgpt(oauth: OAuthServer, server: ModelServer) -> tuple[str, str]:
-    return at(server, "chatgpt"), oauth.settings("chatgpt", redirect="http://127.0.0.1:0/auth/callback")
+def chatgpt(oauth: OAuthServer, server: ModelServer, dialect: str = "chat") -> tuple[str, str]:
+    return at(server, "chatgpt", dialect), oauth.settings("chatgpt", redirect="http://127.0.0.1:0/auth/callback")
 
 
 async def test_chatgpt_with_a_browser_and_renewed_in_the_middle_of_a_run(sylph: Sylph, model: Model) -> None:
@@ -326,10 +335,10 @@ async def test_chatgpt_with_a_browser_and_renewed_in_the_middle_of_a_run(sylph: 
         assert "warn  keys" in (await sylph.run("doctor")).out
 
 
-async def test_two_programs_at_once_renew_once(sylph: Sylph, model: Model) -> None:
-    async with OAuthServer(lifetime=30) as oauth:
-        server = await model([say("Hello.")] * 3)
-        configure(sylph, *chatgpt(oauth, server))
+async def test_two_programs_at_once_renew_once(sylph: Sylph) -> None:
+    script = [say("Hello.")] * 3
+    async with OAuthServer(lifetime=30) as oauth, ModelServer(script, dialects=["responses"]) as server:
+        configure(sylph, *chatgpt(oauth, server, "responses"))
         await log_in(sylph)
         oauth.lifetime = 3600
         both = [await sylph.start("-m", "chatgpt/scripted", "hi") for _ in range(3)]
@@ -337,6 +346,7 @@ async def test_two_programs_at_once_renew_once(sylph: Sylph, model: Model) -> No
         assert [one.out for one in done] == ["Hello.\n"] * 3, [one.err for one in done]
         assert oauth.refreshes == 1
         assert not oauth.revoked
+        assert {asked.headers["chatgpt-account-id"] for asked in server.requests} == {ACCOUNT}
 
 
 async def test_a_browser_login_that_is_given_up(sylph: Sylph, model: Model) -> None:

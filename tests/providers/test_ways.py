@@ -9,11 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.model_server import ModelServer, fail
 from tests.oauth_server import OAuthServer
 
 from sylph.access import ways_of
 from sylph.config import load
 from sylph.core.errors import ProviderError
+from sylph.core.messages import Message
+from sylph.core.provider import Request
 from sylph.net.http import Client
 from sylph.providers import discover
 from sylph.providers.credentials.entry import Entry
@@ -25,6 +28,7 @@ from sylph.providers.logins.borrowed import BorrowedLogin
 from sylph.providers.logins.saved import Key, SavedKey
 from sylph.providers.logins.tokens import Tokens
 from sylph.providers.logins.ways import Ways
+from sylph.providers.speak import speak
 from sylph.services import sources_of
 
 TOKEN = "token-0123456789"
@@ -135,6 +139,24 @@ async def test_what_is_stored_becomes_a_service(tmp_path: Path, ways: Ways) -> N
     assert found["copilot"].base_url == "https://api.other.example"
     assert found["copilot"].headers["Editor-Version"].startswith("Sylph/")
     assert (found["anthropic"].key_header, found["anthropic"].headers["anthropic-beta"]) == ("", "oauth-2025-04-20")
+
+
+async def test_a_saved_key_goes_where_the_dialect_wants_it(tmp_path: Path, client: Client) -> None:
+    store = Store(tmp_path / "credentials", keep="file")
+    store.keep(Entry(provider="anthropic", kind="key"), msgspec.json.encode(Key("saved-key")))
+    store.keep(Entry(provider="google", kind="key"), msgspec.json.encode(Key("saved-key")))
+    ways = Ways(store, client, services=dict, environ={})
+    for name, dialect, header in (("anthropic", "anthropic", "x-api-key"), ("google", "gemini", "x-goog-api-key")):
+        async with ModelServer([fail(401, "no: saved-key")], dialects=[dialect]) as server:
+            found = endpoints(tmp_path, ways, f'[providers.{name}]\nbase_url = "{server.root}"\n')[name]
+            provider = speak(found, client)
+            request = Request(model="scripted", system="s", messages=(Message("user", "hi"),))
+            with pytest.raises(ProviderError, match="does not accept the saved key") as caught:
+                async for _ in provider.stream(request, provider.body(request)):
+                    pass
+            assert server.requests[0].headers[header] == "saved-key"
+            assert "authorization" not in server.requests[0].headers
+            assert "saved-key" not in str(caught.value)
 
 
 async def test_the_environment_and_the_config_file_come_first(tmp_path: Path, ways: Ways) -> None:

@@ -249,7 +249,7 @@ def _until(value: str, now: float) -> float | None:
 def _advice(kind: FailureKind, endpoint: Endpoint, *, spent: bool) -> tuple[str, ...]:
     if spent:
         return (f"Add credit to the account at {endpoint.name}, or choose another model with -m.",)
-    if kind == "auth" and endpoint.login:
+    if kind == "auth" and endpoint.login and not endpoint.key_from.startswith("providers."):
         return (f"sylph connect {endpoint.name}  (it uses {endpoint.key_from})",)
     if kind == "auth":
         return (f"Set {endpoint.key_from or 'the key of ' + endpoint.name} to a key that is valid.",)

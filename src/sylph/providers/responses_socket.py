@@ -139,14 +139,15 @@ class Sockets:
 
     async def _open(self, stale: str = "") -> WebSocket:
         endpoint = self._endpoint
-        headers = await endpoint.opened(stale)
+        key = await endpoint.key(stale)
+        headers = endpoint.carrying(key)
         try:
             return await WebSocket.open(
                 self._client, endpoint.url("responses"), headers=headers, timeouts=endpoint.timeouts
             )
         except Declined as error:
             if error.status == 401 and endpoint.login is not None and not stale:
-                return await self._open(await endpoint.key())
+                return await self._open(key)
             if error.status in (401, 402, 403, 429) or error.status >= 502:
                 raise failure(endpoint, "", error.body, status=error.status, headers=error.headers) from None
             self._declined = str(error)

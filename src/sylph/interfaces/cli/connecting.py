@@ -20,7 +20,7 @@ from sylph.interfaces.clean import clean
 from sylph.interfaces.cli.door import Door, ask_passphrase, put
 from sylph.interfaces.cli.secrets import agreed, read_key
 from sylph.net.http import Client
-from sylph.providers.credentials.entry import Entry, tail_of
+from sylph.providers.credentials.entry import Entry, Kind, tail_of
 from sylph.providers.credentials.lock import alone
 from sylph.providers.credentials.others import TOOLS, Tool, found
 from sylph.providers.credentials.others import borrow as borrowed
@@ -69,7 +69,7 @@ def save_key(door: Door, wish: Wish, name: str) -> int:
     entry = Entry(provider=name, kind="key", tail=tail_of(key), base_url=endpoint.base_url)
     kept = _keep(config, entry, msgspec.json.encode(Key(key)))
     put(f"{name}: the key {kept.tail} is kept in {_where(config)}.{seen}")
-    _outranked(config, name)
+    _outranked(config, name, "key")
     return 0
 
 
@@ -94,7 +94,7 @@ def borrow(door: Door, wish: Wish, name: str) -> int:
     entry = Entry(provider=name, kind="borrowed", account=tool.name, headers=dict(lent.headers), base_url=lent.base_url)
     _keep(config, entry, b"")
     put(f"{name}: the login of {tool.title} is used from now on; sylph disconnect {name} takes that back.")
-    _outranked(config, name)
+    _outranked(config, name, "borrowed")
     return 0
 
 
@@ -118,7 +118,7 @@ def log_in(door: Door, wish: Wish, name: str) -> int:
         kept = _lent(config, service, kept, tokens)
     who = f" as {clean(kept.account)}" if kept.account else ""
     put(f"{name}: you are logged in{who}; the login is kept in {_where(config)}.")
-    _outranked(config, name)
+    _outranked(config, name, "login")
     return 0
 
 
@@ -202,10 +202,14 @@ def _where(config: Config) -> str:
     return _store(config).where()
 
 
-def _outranked(config: Config, name: str) -> None:
+def _outranked(config: Config, name: str, kind: Kind) -> None:
     """Says so where something else comes first."""
+    first = _store(config).kind(name)
     if origin := config.origins.get(f"providers.{name}.api_key"):
         sys.stderr.write(f"sylph: {origin} is set too, and comes before it.\n")
+    elif first != kind:
+        what = "a login" if first == "login" else "another tool's login"
+        sys.stderr.write(f"sylph: {what} is stored too, and comes before it: sylph disconnect {name}  forgets both.\n")
 
 
 def _show_code(code: Code) -> None:

@@ -151,12 +151,16 @@ class Store:
             raise UserError(
                 "The credentials are sealed, and nobody gave the passphrase.",
                 kind="passphrase",
-                next=["set SYLPH_PASSPHRASE", "or run this in a terminal, to be asked for it"],
+                next=["set SYLPH_PASSPHRASE", "or start this anew in a terminal, to be asked for it"],
             )
         key = seal.unwrap(vault, passphrase)
         if key is None:
             raise UserError(WRONG, kind="passphrase", next=["try again; nothing was changed"])
         return key
+
+    def hush(self) -> None:
+        """Asks nobody for the passphrase any more."""
+        self._ask = nobody
 
     def vault(self) -> seal.Vault | None:
         data = self.folder.read(self._vault)

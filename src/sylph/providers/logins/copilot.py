@@ -16,8 +16,9 @@ from sylph.providers.logins.tokens import Tokens
 TERMS = """\
 GitHub Copilot is made for editors and GitHub's own programs. Using it from another program may be against GitHub's
 terms for Copilot, and may end the access without notice. Sylph brings no client id: you give the one of an OAuth app
-that you may use. To GitHub it calls itself Sylph; the headers that go to Copilot are in providers.copilot.headers.
-What you send is seen by GitHub and by whoever runs the model."""
+that you may use. It calls itself Sylph, but for the header Copilot-Integration-Id: without the one of a known chat
+client Copilot answers nothing (providers.copilot.headers sets another). What you send is seen by GitHub and by whoever
+runs the model."""
 GITHUB = "https://github.com/login"
 SERVICE = Service(
     name="copilot",

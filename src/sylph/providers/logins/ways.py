@@ -1,6 +1,6 @@
 """How to get in to a provider, in the order that users expect: a stored login, a borrowed one, a saved key."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from functools import cached_property, partial
 from importlib import import_module
 from urllib.parse import urlsplit
@@ -73,9 +73,13 @@ class Ways:
         except StoreError:
             return None
 
-    def unlock(self, provider: str = "") -> None:
-        """Has the passphrase asked for, where the credential of this provider, or of any, is sealed with one."""
-        wanted = [name for name in self._kinds if provider in ("", name)]
+    def hush(self) -> None:
+        """Nobody is asked for a passphrase any more."""
+        self.store.hush()
+
+    def unlock(self, providers: Set[str] = frozenset()) -> None:
+        """Has the passphrase asked for, where a credential of these providers, or of any, is sealed with one."""
+        wanted = [name for name in self._kinds if name in providers or not providers]
         if any(entry and entry.sealed for entry in map(self._entry, wanted)):
             self.store.key()
 
