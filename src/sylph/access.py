@@ -32,14 +32,16 @@ def credentials_of(config: Config, ask: Ask) -> "Store":
     return Store(folder_of(config), keep=keep, passphrase=config.passphrase, ask=ask)
 
 
-def ways_of(config: Config, client: Client, ask: Ask) -> "Ways | None":
-    """The ways in that were stored. Where nothing was, nothing of this is even imported."""
+def ways_of(config: Config, client: Client, ask: Ask, opened: Callable[[str, str], None]) -> "Ways | None":
+    """The ways in that were stored; `opened` hears of each secret. Where there are none, nothing is imported."""
     services_named(config)
     if not folder_of(config).is_dir():
         return None
     from sylph.providers.logins.ways import Ways
 
-    return Ways(credentials_of(config, ask), client, services=lambda: services_of(config), environ=config.environ)
+    return Ways(
+        credentials_of(config, ask), client, services=lambda: services_of(config), environ=config.environ, opened=opened
+    )
 
 
 def services_of(config: Config) -> Mapping[str, "Service"]:

@@ -249,7 +249,8 @@ def build(config: Config, ask: Ask = str) -> App:
     proxies = proxies_of(config)
     client = Client(proxies=proxies)
     web = _web(config, client, proxies)
-    ways = ways_of(config, client, ask)
+    veil = veil_of(config)
+    ways = ways_of(config, client, ask, veil.guard)
     sources = sources_of(config, ways=ways)
     endpoints = discover.named(sources)
     limits, purse = config.settings.limits, purse_of(config)
@@ -279,7 +280,7 @@ def build(config: Config, ask: Ask = str) -> App:
         courier=_courier(config, client),
         sandbox=terms_of(config),
         undo=_rules(config),
-        veil=veil_of(config),
+        veil=veil,
     )
     runtime = Runtime(open_log(config), parts)
     return App(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
@@ -394,7 +395,12 @@ def veil_of(config: Config) -> Redactor:
             ip=told.ip,
             entropy=told.entropy,
             patterns=told.patterns,
-            literals={**keys, search.api_key: f"{search.provider}-key", **dict.fromkeys(told.literals, "literal")},
+            literals={
+                **keys,
+                config.passphrase: "passphrase",
+                search.api_key: f"{search.provider}-key",
+                **dict.fromkeys(told.literals, "literal"),
+            },
             variables=named,
             allow=told.allow,
             days=told.keep_days,

@@ -149,6 +149,8 @@ async def test_no_tool_and_no_command_reads_the_credentials(sylph: Sylph, model:
     ]
     server = await model([calls(*tries), say("I could not.")])
     connected(sylph, server)
+    # Otherwise this would show only that what is read is hidden from the model.
+    configure(sylph, at(server), "[redact]\nenabled = false\n")
     await save(sylph, SYLPH_PASSPHRASE="canary passphrase")
     (sylph.home / "sylph" / "credentials" / "plain.key.json").write_text(json.dumps({"secret": KEY}))
     done = await sylph.run("-m", "groq/scripted", "--mode", "trust", "steal it", SYLPH_PASSPHRASE="canary passphrase")
@@ -156,6 +158,17 @@ async def test_no_tool_and_no_command_reads_the_credentials(sylph: Sylph, model:
     assert len(told) == len(tries)
     assert not any("canary-" in one or "canary pass" in one for one in told), told
     assert "canary-" not in done.out + done.err
+
+
+async def test_a_saved_key_that_a_tool_prints_does_not_reach_the_model(sylph: Sylph, model: Model) -> None:
+    key = "plain-looking-saved-thing"
+    server = await model([call("shell", command="cat notes"), say("Fine.")])
+    connected(sylph, server)
+    (sylph.workspace / "notes").write_text(f"it is {key}\n")
+    await save(sylph, key=key)
+    await sylph.run("-m", "groq/scripted", "--mode", "trust", "look")
+    assert key not in server.requests[1].body.decode()
+    assert "it is" in results(server)[0]
 
 
 async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> None:
@@ -170,8 +183,6 @@ async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> 
     assert "nobody gave the passphrase" in (await sylph.run(*run)).err
     short = await sylph.run("connect", "passphrase", "--stdin", stdin=b"short\n", SYLPH_PASSPHRASE="correct horse")
     assert (short.code, "8 characters" in short.err) == (2, True)
-    refused = await sylph.run("connect", "passphrase", "--stdin", stdin=b"battery staple\n", SYLPH_PASSPHRASE="wrong")
-    assert refused.code == 1
     changed = await sylph.run(
         "connect", "passphrase", "--stdin", stdin=b"battery staple\n", SYLPH_PASSPHRASE="correct horse"
     )
@@ -179,10 +190,10 @@ async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> 
     terminal = await sylph.open("chat", "-m", "groq/scripted")
     await terminal.see("The passphrase of your credentials")
     terminal.type("battery staple\n")
-    await terminal.see("groq/scripted")
+    await terminal.see("> ")
     terminal.type("hi\r")
     await terminal.see("Again.")
-    terminal.type("\x04")
+    terminal.type("/quit\r")
     assert await terminal.end() == 0
     assert "battery" not in terminal.raw
     gone = await sylph.run("connect", "passphrase", "--remove", SYLPH_PASSPHRASE="battery staple")

@@ -27,7 +27,7 @@ from sylph.providers.logins import chatgpt, copilot
 from sylph.providers.logins.borrowed import BorrowedLogin
 from sylph.providers.logins.saved import Key, SavedKey
 from sylph.providers.logins.tokens import Tokens
-from sylph.providers.logins.ways import Ways
+from sylph.providers.logins.ways import Ways, unheard
 from sylph.providers.speak import speak
 from sylph.services import sources_of
 
@@ -159,6 +159,20 @@ async def test_a_saved_key_goes_where_the_dialect_wants_it(tmp_path: Path, clien
             assert "saved-key" not in str(caught.value)
 
 
+async def test_what_is_opened_is_told_to_who_keeps_it_secret(tmp_path: Path, client: Client) -> None:
+    store = Store(tmp_path / "credentials", keep="file")
+    store.keep(Entry(provider="groq", kind="key"), msgspec.json.encode(Key("saved-key")))
+    heard: list[tuple[str, str]] = []
+
+    def opened(secret: str, name: str) -> None:
+        heard.append((secret, name))
+
+    way = Ways(store, client, services=dict, environ={}, opened=opened).find("groq")
+    assert way and way.login and not heard
+    await way.login.token()
+    assert heard == [("saved-key", "groq-key")]
+
+
 async def test_the_environment_and_the_config_file_come_first(tmp_path: Path, ways: Ways) -> None:
     found = endpoints(tmp_path, ways, GROQ_API_KEY="e", ANTHROPIC_API_KEY="f")
     assert await found["groq"].opened() == {"Authorization": "Bearer e"}
@@ -178,7 +192,7 @@ async def test_a_key_belongs_to_an_address(tmp_path: Path, client: Client) -> No
 
 
 def test_where_nothing_is_stored_nothing_is_looked_for(tmp_path: Path, client: Client) -> None:
-    assert ways_of(load({"SYLPH_HOME": str(tmp_path)}), client, str) is None
+    assert ways_of(load({"SYLPH_HOME": str(tmp_path)}), client, str, unheard) is None
 
 
 async def test_a_borrowed_github_login_is_exchanged(tmp_path: Path, client: Client) -> None:

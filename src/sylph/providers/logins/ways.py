@@ -6,6 +6,7 @@ from importlib import import_module
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import StoreError
@@ -19,6 +20,13 @@ from sylph.providers.logins.fresh import FreshLogin
 from sylph.providers.logins.oauth import Service
 from sylph.providers.logins.saved import SavedKey
 from sylph.providers.logins.tokens import Tokens
+
+Opened = Callable[[str, str], None]
+"""Hears of a secret that was just opened, with a name for it."""
+
+
+def unheard(_: str, __: str) -> None:
+    """Nobody has to know."""
 
 
 class Way(Struct, frozen=True, kw_only=True):
@@ -42,6 +50,27 @@ class Way(Struct, frozen=True, kw_only=True):
         return Way(login=None, key_from=f"{self.key_from} is not sent there: it is for {self.only_for}")
 
 
+class Watched:
+    """A login whose tokens are told to whoever has to keep them secret, before they are given out."""
+
+    def __init__(self, login: Login, name: str, opened: Opened) -> None:
+        self._login, self._name, self._opened = login, name, opened
+
+    async def token(self) -> str:
+        return self._told(await self._login.token())
+
+    async def renewed(self, stale: str) -> str:
+        return self._told(await self._login.renewed(stale))
+
+    @property
+    def given(self) -> str:
+        return self._login.given
+
+    def _told(self, token: str) -> str:
+        self._opened(token, self._name)
+        return token
+
+
 class Ways:
     """The ways in to every provider that one has credentials for."""
 
@@ -52,8 +81,10 @@ class Ways:
         *,
         services: Callable[[], Mapping[str, Service]],
         environ: Mapping[str, str],
+        opened: Opened = unheard,
         clock: Clock | None = None,
     ) -> None:
+        self._opened = opened
         self.store, self._services, self.environ = store, services, environ
         self._client, self._clock = client, clock or SystemClock()
         self._kinds = store.kinds()
@@ -64,7 +95,8 @@ class Ways:
     def find(self, provider: str) -> Way | None:
         """The way in to a provider; None where it has no credential, or a damaged one."""
         kind = self._kinds.get(provider)
-        return self._way(self._entry(provider) or Entry(provider=provider, kind=kind)) if kind else None
+        way = self._way(self._entry(provider) or Entry(provider=provider, kind=kind)) if kind else None
+        return replace(way, login=Watched(way.login, f"{provider}-key", self._opened)) if way and way.login else way
 
     def _entry(self, provider: str) -> Entry | None:
         """What is known of it; nothing of a damaged one, which is told by whoever needs its secret."""
