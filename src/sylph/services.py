@@ -42,8 +42,14 @@ def sources_of(config: Config, rows: Mapping[str, Row] = TABLE, ways: "Ways | No
         providers=tuple(found.values()),
         twins=tuple(twins),
         probe=config.settings.probe,
+        lists=lists_folder(config),
         packaged=_packaged(config),
     )
+
+
+def lists_folder(config: Config) -> Path:
+    """Where the services' lists of models are kept."""
+    return config.data / "models"
 
 
 def local_folder(config: Config) -> Path:
@@ -125,6 +131,7 @@ def _endpoint(rows: Mapping[str, Row], name: str, told: Provider, config: Config
         own=not told.base_url or table.address(row, told.place) == url,
         models={id: _info(id, model) for id, model in told.models.items()},
         local=on_this_machine(url),
+        kept=discover.kept(lists_folder(config), name, url),
     )
 
 

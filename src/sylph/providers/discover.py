@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -11,6 +12,7 @@ from sylph.core.provider import ModelInfo
 from sylph.net.http import Client
 from sylph.providers.choose import best
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.kept import Kept
 from sylph.providers.speak import speak
 from sylph.providers.table import ROWS, row
 
@@ -29,6 +31,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The same services in another dialect: used where they are named, and not listed."""
     probe: bool = True
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
+    lists: Path | None = None
+    """Where the lists of models are kept."""
     packaged: Endpoint | None = None
     """The models in files of this machine, which have to be started first."""
 
@@ -51,7 +55,14 @@ def local(settings: Settings) -> tuple[Endpoint, ...]:
         return ()
     taken = {known for endpoint in settings.providers for known in (endpoint.name, endpoint.base_url)}
     places = ((name, url) for name, url in settings.places.items() if not {name, url} & taken)
-    return tuple(Endpoint(name=name, base_url=url, dialect=row(name).dialect, local=True) for name, url in places)
+    return tuple(
+        Endpoint(name=name, base_url=url, dialect=row(name).dialect, local=True, kept=kept(settings.lists, name, url))
+        for name, url in places
+    )
+
+
+def kept(folder: Path | None, name: str, url: str) -> Kept | None:
+    return Kept(folder, name, url) if folder else None
 
 
 def offered(settings: Settings) -> tuple[Endpoint, ...]:
@@ -88,11 +99,22 @@ async def find(settings: Settings, client: Client) -> tuple[Found, ...]:
     return tuple(found for task in asked if (found := task.result()).model)
 
 
+async def ask(endpoint: Endpoint, client: Client) -> tuple[ModelInfo, ...]:
+    """The models of a service, as it lists them now; the list is kept. Raises ProviderError."""
+    models = await speak(endpoint, client).models()
+    if endpoint.kept and models:
+        endpoint.kept.write(models)
+    return models
+
+
 async def listed(endpoint: Endpoint, client: Client, seconds: float = ASK_SECONDS) -> tuple[ModelInfo, ...]:
     """The models of a service; none if it does not answer in time, or not with a list."""
+    last = endpoint.kept.read() if endpoint.kept and not endpoint.local else None
+    if last and last.fresh:
+        return last.models
     try:
         async with asyncio.timeout(seconds):
-            return await speak(endpoint, client).models()
+            return await ask(endpoint, client)
     except (ProviderError, TimeoutError):
         return ()
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sylph.core.provider import ModelInfo
 from sylph.net.address import is_loopback
 from sylph.net.http import Timeouts
+from sylph.providers.kept import Kept
 
 SECRET = 8
 
@@ -53,6 +54,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     timeouts: Timeouts = field(default_factory=Timeouts)
     models: Mapping[str, ModelInfo] = field(default_factory=dict[str, ModelInfo])
     local: bool = False
+    kept: Kept | None = None
+    """What it last said of its models."""
 
     def __repr__(self) -> str:
         """Names it, and keeps its key and headers to itself."""
@@ -88,7 +91,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     def info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
         """What is configured, else what the service said of the model, else what the catalogue has of it."""
         listed = _listed(self.name, model) if self.own and not self.local else None
-        known = _filled(model, self.models.get(model), learned, listed)
+        last = self.kept.find(model) if self.kept and learned is None else None
+        known = _filled(model, self.models.get(model), learned, last, listed)
         if not self.local:
             return known
         return replace(

@@ -11,7 +11,6 @@ from sylph.core.errors import ProviderError, Trouble, UserError
 from sylph.core.provider import ModelInfo
 from sylph.providers import discover
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.speak import speak
 
 
 class Reached(Struct, frozen=True, kw_only=True):
@@ -41,12 +40,13 @@ async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -
     trouble = None
     try:
         async with asyncio.timeout(seconds if configured else discover.PROBE_SECONDS):
-            found = await speak(endpoint, app.client).models()
+            found = await discover.ask(endpoint, app.client)
     except ProviderError as error:
         trouble = error.trouble
     except TimeoutError:
         trouble = Trouble("timeout", f"no answer within {seconds:.0f} s")
-    known = found or tuple(endpoint.models.values())
+    last = endpoint.kept.read() if trouble and configured and endpoint.kept else None
+    known = found or (last.models if last else ()) or tuple(endpoint.models.values())
     return Reached(
         name=endpoint.name,
         url=endpoint.base_url,
