@@ -38,9 +38,10 @@ def sources_of(config: Config, rows: Mapping[str, Row] = TABLE, ways: "Ways | No
         for name, row in rows.items()
         if row.like in found and name not in found
     )
+    shy = {name for name in found if _shy(table.row(name, rows), told[name], config) and not (ways and name in ways)}
     return discover.Settings(
-        providers=tuple(found.values()),
-        twins=tuple(twins),
+        providers=tuple(each for name, each in found.items() if name not in shy),
+        twins=(*(found[name] for name in sorted(shy)), *twins),
         probe=config.settings.probe,
         lists=lists_folder(config),
         packaged=_packaged(config),
@@ -150,6 +151,13 @@ def _way_in(row: Row, told: Provider, config: Config) -> tuple[str, Login | None
     home = Path(config.environ.get("HOME") or Path.home())
     profile = told.place.get("profile", "")
     return "", Profile(profile, config.environ, home) if profile else None
+
+
+def _shy(row: Row, told: Provider, config: Config) -> bool:
+    """Whether it is used only where it is named: keys for all of Amazon lie about for many reasons, and models cost."""
+    profile = config.origins.get(f"providers.{row.name}.place.profile", "")
+    chosen = told.api_key or told.key_command or told.base_url or (profile and profile not in row.blanks["profile"])
+    return row.entry == "aws" and not chosen
 
 
 def _key_from(name: str, told: Provider, config: Config) -> str:

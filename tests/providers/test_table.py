@@ -158,6 +158,16 @@ async def test_amazons_keys_come_from_variables_or_from_a_profile(tmp_path: Path
     assert await endpoints(loaded(tmp_path, **told))["bedrock"].key() == "AKIA:s"
 
 
+def test_keys_for_all_of_amazon_choose_no_model_by_themselves(tmp_path: Path) -> None:
+    pair = {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "s"}
+    shy = [sources_of(loaded(tmp_path, **each)) for each in (pair, {"AWS_PROFILE": "work"})]
+    assert [(each.providers, [twin.name for twin in each.twins]) for each in shy] == [((), ["bedrock"])] * 2
+    told = ("[providers.bedrock]\nkey_command = 'x'\n", "[providers.bedrock.place]\nprofile = 'work'\n")
+    chosen = [sources_of(loaded(tmp_path, text)) for text in told]
+    chosen.append(sources_of(loaded(tmp_path, AWS_BEARER_TOKEN_BEDROCK="b", **pair)))
+    assert [[each.name for each in one.providers] for one in chosen] == [["bedrock"]] * 3
+
+
 async def test_a_command_may_print_the_key(tmp_path: Path) -> None:
     config = loaded(tmp_path, "[providers.vertex]\nkey_command = 'echo ya29'\n", GOOGLE_CLOUD_PROJECT="p")
     found = endpoints(config)["vertex"]

@@ -28,7 +28,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     providers: tuple[Endpoint, ...] = ()
     twins: tuple[Endpoint, ...] = ()
-    """The same services in another dialect: used where they are named, and not listed."""
+    """The same services in another dialect, and those that nobody chose: used where they are named, and not listed."""
     probe: bool = True
     places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
     lists: Path | None = None

@@ -229,9 +229,11 @@ class Gemini:
         more = f"&pageToken={quote(token, safe='')}" if token else ""
         # On Vertex a list belongs to nobody's project.
         lists = re.sub(r"/v\w+" + PROJECT, "/v1beta1", self.endpoint.base_url)
-        size = PAGE if lists == self.endpoint.base_url else VERTEX_PAGE
-        path = self._path(f"models?pageSize={size}{more}")
-        said = await get(self._client, replace(self.endpoint, base_url=lists), path)
+        project = re.search(PROJECT, self.endpoint.base_url)
+        billed = {"x-goog-user-project": project[1]} if project else {}
+        path = self._path(f"models?pageSize={VERTEX_PAGE if project else PAGE}{more}")
+        listing = replace(self.endpoint, base_url=lists, headers={**billed, **self.endpoint.headers})
+        said = await get(self._client, listing, path)
         try:
             return MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -244,12 +246,10 @@ class Gemini:
 
 def _opened(endpoint: Endpoint) -> Endpoint:
     """The endpoint with the header of this dialect: a key never goes into the address, those are written everywhere."""
-    project = re.search(PROJECT, endpoint.base_url)
-    if project is None:
+    if not re.search(PROJECT, endpoint.base_url):
         return endpoint if endpoint.login or endpoint.key_header else replace(endpoint, key_header=KEY)
     # One of Vertex's places is no place, and its name is not in the address.
-    url = endpoint.base_url.replace("://global-aiplatform.", "://aiplatform.")
-    return replace(endpoint, base_url=url, headers={"x-goog-user-project": project[1], **endpoint.headers})
+    return replace(endpoint, base_url=endpoint.base_url.replace("://global-aiplatform.", "://aiplatform."))
 
 
 def _thinking(model: str, effort: Effort) -> dict[str, Any] | None:
