@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.providers.local.test_gguf import model as model_file
 from tests.small_model import is_alive, lent, needs_model
 
 from sylph.core.errors import ProviderError
@@ -102,6 +103,76 @@ async def test_what_the_runtime_cannot_load_is_said_in_its_words(endpoint: Local
     strange = copied(small(endpoint), tmp_path / "strange.gguf", lambda data: data.replace(b"llama", b"lamma"))
     with pytest.raises(ProviderError, match=r"local/small cannot be loaded: .*lamma"):
         await borrow(endpoint, replace(small(endpoint), path=str(strange)))
+
+
+# A runtime in the place of the real one, which does something when it is to load a model.
+OTHER = """
+import ctypes, os
+from pathlib import Path
+
+class CommonParams:
+    def __getattr__(self, name):
+        return CommonParams()
+
+def Server(params):
+    Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    LOADS
+"""
+
+
+def other(folder: Path, loads: str) -> tuple[LocalEndpoint, LocalModel, Path]:
+    """A service with that runtime, its model, and where it notes which process it is."""
+    library = folder / "runtime-1" / "xllamacpp"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text(OTHER.replace("LOADS", loads))
+    (folder / "own.gguf").write_bytes(model_file())
+    model = LocalModel(name="own", path=str(folder / "own.gguf"))
+    return LocalEndpoint(name="local", base_url="", folder=folder, models={"own": model}), model, library / "pid"
+
+
+async def test_one_that_is_not_waited_for_any_more_is_not_loaded_to_its_end(tmp_path: Path) -> None:
+    """While it loads no other thread of it can move, as is so with the real one."""
+    endpoint, model, noted = other(tmp_path, "ctypes.PyDLL(None).sleep(60)")
+    starting = asyncio.create_task(borrow(endpoint, model))
+    await until(lambda: noted.exists() and noted.read_text() != "")
+    pid = int(noted.read_text())
+    assert is_alive(pid)
+    starting.cancel()
+    await until(lambda: not is_alive(pid))
+
+
+@pytest.mark.parametrize(("number", "why"), [(4, "too old"), (9, "not be enough memory"), (11, "may be damaged")])
+async def test_a_runtime_that_is_ended_by_a_signal_is_explained(tmp_path: Path, number: int, why: str) -> None:
+    endpoint, model, _ = other(tmp_path, f"os.kill(os.getpid(), {number})")
+    with pytest.raises(ProviderError, match=rf"ended by signal {number} .*{why}") as caught:
+        await borrow(endpoint, model)
+    assert not caught.value.passing
+
+
+async def test_a_port_without_a_lock_is_not_used(tmp_path: Path) -> None:
+    """Should another version of the runtime not heed its key, nobody is sent there."""
+    serves = "from tests_server import serve; return serve()"
+    endpoint, model, noted = other(tmp_path, serves)
+    noted.parent.with_name("tests_server.py").write_text(OPEN_TO_ALL)
+    with pytest.raises(ProviderError, match="not kept closed"):
+        await borrow(endpoint, model)
+
+
+OPEN_TO_ALL = """
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+def serve():
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return SimpleNamespace(listening_address=f"http://127.0.0.1:{server.server_port}")
+"""
 
 
 async def test_without_the_runtime_it_is_said_how_to_get_it(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import secrets
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
@@ -23,8 +24,15 @@ RUN = "run"
 START_SECONDS = 600.0
 # The small model wanders off at the first surprise, and may say the same for ever.
 SAMPLING: Mapping[str, Mapping[str, float]] = {SMALL: {"temp": 0.0, "penalty_repeat": 1.1}}
-# How the end of one that the system killed is told.
-KILLED = 128 + 9
+# A code above this tells which signal ended it.
+SIGNALLED = 128
+WHY_KILLED: Mapping[int, tuple[str, str]] = {
+    signal.SIGKILL: (
+        "there may not be enough memory for it",
+        "use a smaller model, or a smaller window: `local.models`",
+    ),
+    signal.SIGILL: ("this processor may be too old for the runtime", "run a model server of your own"),
+}
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 COMPLAINT = re.compile(r"^[\d.]+ E \S+\s*(?:\S+: )?(.*)$")
 
@@ -85,14 +93,18 @@ class Order(Struct, frozen=True, kw_only=True):
 async def borrow(endpoint: LocalEndpoint, model: LocalModel) -> tuple[Address, Lease]:
     """A running runtime for the model, started if need be. It runs at least until the lease is dropped."""
     order = _order(endpoint, model)
-    files = _files(endpoint.folder / RUN, order)
-    lease = await Lease.shared(files.lease)
     try:
-        async with alone(files.start):
-            return _running(files) or await _start(order, files, endpoint.environ), lease
-    except BaseException:
-        lease.drop()
-        raise
+        files = _files(endpoint.folder / RUN, order)
+        lease = await Lease.shared(files.lease)
+        try:
+            async with alone(files.start):
+                return _running(files) or await _start(order, files, endpoint.environ), lease
+        except BaseException:
+            lease.drop()
+            raise
+    except OSError as error:
+        said = f"The runtime of {NAME}/{model.name} cannot be started: {error}."
+        raise ProviderError("bad_request", said, next=["sylph doctor"]) from error
 
 
 def threads_of(wanted: int, cores: int | None = None) -> int:
@@ -183,12 +195,11 @@ def _complaint(order: Order, files: Files, code: int) -> ProviderError:
         gguf.card(Path(order.model))
     except UserError as error:
         return ProviderError("bad_request", str(error), next=[*error.trouble.next, *again])
-    if code == KILLED:
-        return ProviderError(
-            "bad_request",
-            f"{NAME}/{order.name} was killed while it was loaded: there may not be enough memory for it.",
-            next=["use a smaller model, or a smaller window: `local.models`", *again],
-        )
+    if code > SIGNALLED:
+        number = code - SIGNALLED
+        why, what = WHY_KILLED.get(number, ("the file may be damaged", "download it again"))
+        said = f"{NAME}/{order.name} was ended by signal {number} while it was loaded: {why}."
+        return ProviderError("bad_request", said, next=[what, *again])
     said = files.log.read_text(encoding="utf-8", errors="replace").splitlines()
     complaints = [found[1] for row in said if (found := COMPLAINT.match(row))]
     why = complaints[0] if complaints else said[-1] if said else f"it ended with {code}"

@@ -1,4 +1,4 @@
-"""The runtime's own process: serves one model file on loopback for as long as anybody holds the lease on it.
+"""The runtime's own processes: one serves a model file on loopback, one ends it when nobody holds the lease any more.
 
 It is started with `python -I -S` and knows the standard library and the runtime's folder, nothing else. What it is to
 do comes on stdin as one line of JSON, so that the key stands in no list of processes. Its address is written to a file
@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
@@ -22,19 +23,15 @@ SIGNALLED = 128
 
 
 def main() -> int:
-    """Starts the one that serves, and ends when it is ready, or with its code when it could not be."""
+    """Starts both, and ends when the model is ready, or with a code when it cannot be."""
     told = json.loads(sys.stdin.readline())
-    heard, ready = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+    heard, said = os.pipe()
+    if os.fork() == 0:
         os.close(heard)
         _become_alone()
-        serve(told, ready)
-    os.close(ready)
-    if os.read(heard, 1):
-        return 0
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return code if code >= 0 else SIGNALLED - code
+        watch(told, said)
+    os.close(said)
+    return int(os.read(heard, 16) or b"1")
 
 
 def _become_alone() -> None:
@@ -45,26 +42,51 @@ def _become_alone() -> None:
     os.dup2(nothing, 1)
 
 
-def serve(told: dict[str, Any], ready: int) -> NoReturn:
+def watch(told: dict[str, Any], said: int) -> NoReturn:
+    """Starts the one that serves, and ends it when the lease can be had alone: then nobody holds it any more.
+
+    That one cannot do it by itself: while it loads a model, which may take minutes, no other thread of it moves.
+    """
+
+    def ended(*_: object) -> NoReturn:
+        """It has ended by itself: that is told to whoever still waits for it."""
+        code = os.waitstatus_to_exitcode(os.wait()[1])
+        with suppress(BrokenPipeError):
+            os.write(said, str(code if code > 0 else SIGNALLED - code).encode())
+        os._exit(0)
+
+    signal.signal(signal.SIGCHLD, ended)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        serve(told, said)
+    fcntl.flock(os.open(told["lease"], OPEN, 0o600), fcntl.LOCK_EX)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    Path(told["address"]).unlink(missing_ok=True)
+    os._exit(0)
+
+
+def serve(told: dict[str, Any], said: int) -> NoReturn:
     # Held as long as this process lives: whoever finds it free knows that the address is worth nothing any more.
     fcntl.flock(os.open(told["alive"], OPEN, 0o600), fcntl.LOCK_EX)
-    threading.Thread(target=_leave, args=(told["lease"], told["address"]), daemon=True).start()
+    # In case that the other one is gone.
+    threading.Thread(target=_leave, args=(told["lease"],), daemon=True).start()
     sys.path.insert(0, told["library"])
     server = _serve(told)
     host, _, port = server.listening_address.removeprefix("http://").rpartition(":")
     if (found := [_status(host, int(port), key) for key in ("", told["key"])]) != [401, 200]:
         sys.exit(f"0 E the port is not kept closed: {found}")
     _write(told["address"], {"url": server.listening_address, "key": told["key"], "pid": os.getpid()})
-    os.write(ready, b"!")
-    os.close(ready)
+    with suppress(BrokenPipeError):
+        os.write(said, b"0")
     while True:
         signal.pause()
 
 
-def _leave(lease: str, address: str) -> None:
-    """Ends the process when nobody holds the lease any more: then, and not before, it can be had alone."""
+def _leave(lease: str) -> None:
     fcntl.flock(os.open(lease, OPEN, 0o600), fcntl.LOCK_EX)
-    Path(address).unlink(missing_ok=True)
     os._exit(0)
 
 
