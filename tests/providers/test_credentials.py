@@ -3,6 +3,7 @@
 import logging
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 from sylph.core.errors import StoreError, UserError
 from sylph.providers.credentials import seal
 from sylph.providers.credentials.entry import Entry, named, tail_of
-from sylph.providers.credentials.folder import draft_of
-from sylph.providers.credentials.keyring import Keyring
+from sylph.providers.credentials.folder import Folder, draft_of
+from sylph.providers.credentials.keyring import Keyring, system
 from sylph.providers.credentials.store import Store
 
 SECRET = b'{"key":"sk-canary-0123456789"}'
@@ -87,6 +88,70 @@ def test_files_that_others_can_read_are_mended_and_told(tmp_path: Path, caplog: 
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert caplog.text.count("could be read by other users") == 2
     assert "canary" not in caplog.text
+
+
+def test_files_that_cannot_be_mended_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(store(tmp_path))
+    (tmp_path / "credentials" / "openai.key.json").chmod(0o644)
+
+    def read_only(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "fchmod", read_only)
+    with pytest.raises(StoreError, match="other users can read it"):
+        read(store(tmp_path))
+
+
+def test_a_folder_that_may_not_be_looked_at_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    save(store(tmp_path))
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    assert store(tmp_path).kinds() == {}
+    assert "Permission denied" in caplog.text
+
+
+def test_without_the_extras_there_are_files_and_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    monkeypatch.setitem(sys.modules, "nacl.secret", None)
+    assert system() is None
+    kept = Store(tmp_path / "credentials")
+    assert save(kept).place == "file"
+    with pytest.raises(UserError, match="not installed") as caught:
+        kept.set_passphrase("correct horse")
+    assert "sylph[encryption]" in str(caught.value.trouble.next)
+    assert read(kept) == SECRET
+
+
+def test_a_crash_while_the_passphrase_is_set_leaves_all_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = store(tmp_path)
+    for name in ("groq", "openai", "xai"):
+        save(kept, name)
+    written: list[Entry] = []
+    write = Folder.write
+
+    def crash(self: Folder, entry: Entry) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(entry)
+        write(self, entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write", crash)
+        with pytest.raises(KeyboardInterrupt):
+            kept.set_passphrase("correct horse")
+    after = store(tmp_path, "correct horse")
+    assert [read(after, name) for name in ("groq", "openai", "xai")] == [SECRET] * 3
+    assert after.bare() == ["openai", "xai"]
+    assert after.set_passphrase("correct horse") == 2
+    assert after.bare() == []
+    assert b"canary" not in on_disk(tmp_path)
 
 
 def test_a_link_is_refused(tmp_path: Path) -> None:

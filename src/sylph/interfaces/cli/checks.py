@@ -74,6 +74,9 @@ def credentials(place: Config) -> Finding:
     if over:
         said = f"the login to {', '.join(over)} is over"
         return Finding("keys", "warn", said, tuple(f"sylph connect {name}" for name in over))
+    if bare := store.bare():
+        said = f"a passphrase is set, and yet what is stored for {', '.join(bare)} is not sealed"
+        return Finding("keys", "warn", said, ("sylph connect passphrase",))
     if not entries:
         return Finding("keys", "ok", "none stored: sylph connect  saves a key or logs in")
     return Finding("keys", "ok", f"{count(len(entries), 'credential')} stored; a new one goes to {store.where()}")

@@ -26,6 +26,7 @@ from sylph.providers.credentials.others import TOOLS, Tool, found
 from sylph.providers.credentials.others import borrow as borrowed
 from sylph.providers.credentials.store import Store
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.exchange import get
 from sylph.providers.logins import chatgpt, copilot
 from sylph.providers.logins.browser import browser_login
 from sylph.providers.logins.device import Code, device_login
@@ -37,6 +38,8 @@ from sylph.providers.table import row
 from sylph.services import endpoint_for, missing
 
 SECONDS = 20.0
+# Services that show their models to everybody: this is what only a good key opens.
+PRIVATE = {"openrouter": "key"}
 WINDOWS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 T = TypeVar("T")
 
@@ -162,6 +165,8 @@ def _checked(config: Config, endpoint: Endpoint) -> str:
 
     async def ask(client: Client) -> int:
         async with asyncio.timeout(SECONDS):
+            if path := PRIVATE.get(endpoint.name):
+                await get(client, endpoint, path)
             return len(await speak(endpoint, client).models())
 
     try:

@@ -31,6 +31,9 @@ class Folder:
             found = sorted(entry.name for entry in os.scandir(self.root))
         except (FileNotFoundError, NotADirectoryError):
             return
+        except OSError as error:
+            logger.warning("The credentials in %s cannot be looked at: %s.", self.root, _why(error))
+            return
         for name in found:
             # A draft without its file is what a crash has left: it counts.
             provider, _, kind = name.removesuffix(".new").removesuffix(".json").rpartition(".")
@@ -180,7 +183,10 @@ def _mend(path: Path, fd: int, *, directory: bool) -> None:
     if found.st_uid != os.geteuid():
         raise _bad(path, "it belongs to another user")
     if found.st_mode & OTHERS:
-        os.fchmod(fd, 0o700 if directory else 0o600)
+        try:
+            os.fchmod(fd, 0o700 if directory else 0o600)
+        except OSError as error:
+            raise _bad(path, f"other users can read it, and that cannot be changed ({_why(error)})") from error
         logger.warning(
             "%s could be read by other users of this machine; that is mended now. "
             "If somebody may have read it, get a new key from the service.",

@@ -75,6 +75,11 @@ class Store:
                 if found:
                     yield found
 
+    def bare(self) -> list[str]:
+        """The providers whose secrets lie in plain files although a passphrase is set: something was cut off."""
+        entries = (each for each in self.entries() if isinstance(each, Entry)) if self.vault() else ()
+        return [each.provider for each in entries if each.secret and not each.sealed]
+
     def entry(self, provider: str, kind: Kind) -> Entry | None:
         return self.folder.entry(provider, kind)
 
