@@ -35,6 +35,18 @@ CONFIG = """\
 probe = false
 [providers.openai]
 base_url = "{url}"
+dialect = "chat"
+api_key = "not-a-key"
+[providers.spoken-responses]
+base_url = "{url}"
+dialect = "responses"
+[providers.ollama]
+base_url = "{root}"
+[providers.anthropic]
+base_url = "{root}"
+api_key = "not-a-key"
+[providers.google]
+base_url = "{root}"
 api_key = "not-a-key"
 [providers.openai.models.small]
 window = 3000
@@ -47,6 +59,7 @@ price_out = 2.0
 command = ["sh", "-c", 'test -e "$HOME/told" || {{ touch "$HOME/told"; exit 1; }}']
 """
 
+SPOKEN = ("chat", "responses", "ollama", "anthropic", "gemini")
 Story = Callable[["Stage"], Awaitable[None]]
 
 
@@ -404,11 +417,30 @@ UNDONE = [
 ]
 
 
+async def dialects(stage: Stage) -> None:
+    """One session in five dialects: each model goes on with what the others have done, and without their thoughts."""
+    (WORKSPACE / "a.txt").write_text("one\ntwo\n")
+    await stage.begin()
+    for model in ("spoken-responses/m", "ollama/m", "anthropic/m", "google/m", "openai/big", "spoken-responses/m"):
+        await stage.send(commands.SetModel(model=model))
+        await stage.say(f"look again, {model}")
+
+
+DIALECTS = [
+    step
+    for at in range(6)
+    for step in (
+        calls(("read", {"path": "a.txt"}), ("list", {}), text="I look. ", reasoning=f"Thought {at}.", encrypted="gAAA"),
+        say(f"Seen {at}.", reasoning="Good."),
+    )
+]
+
+
 @asynccontextmanager
 async def staged(script: object) -> AsyncGenerator[Stage, None]:
     with places() as home:
-        async with ModelServer(script) as server:  # pyright: ignore[reportArgumentType] - one of its kinds of script
-            (home / "sylph" / "config.toml").write_text(CONFIG.format(url=server.url))
+        async with ModelServer(script, dialects=SPOKEN) as server:  # pyright: ignore[reportArgumentType] - one of its kinds of script
+            (home / "sylph" / "config.toml").write_text(CONFIG.format(url=server.url, root=server.root))
             async with build(load(_environ(home))) as app:
                 yield Stage(app, home)
 
@@ -436,6 +468,7 @@ STORIES: dict[str, tuple[Story, object]] = {
     "undone": (undone, UNDONE),
     "notified": (notified, NOTIFIED),
     "thrifty": (thrifty, THRIFTY),
+    "dialects": (dialects, DIALECTS),
 }
 
 

@@ -513,6 +513,16 @@ def test_effort_and_cache_key_go_only_to_those_who_take_them(client: Client) -> 
     assert (told["reasoning_effort"], told["prompt_cache_key"]) == ("low", "fam")
 
 
+@pytest.mark.parametrize("option", ["reasoning_effort", "prompt_cache_key", "response_format"])
+async def test_what_a_service_minds_is_left_out_from_then_on(client: Client, option: str) -> None:
+    request = replace(HELLO, effort="low", family="fam", schema={"type": "object"})
+    async with ModelServer([fail(400, f"{option} is not available now"), say("a"), say("b")]) as server:
+        chat = provider(server.url, client, quirks=frozenset({"effort", "cache_key"}))
+        await chunks(chat, request)
+        await chunks(chat, request)
+    assert [option in asked.json for asked in server.requests] == [True, False, False]
+
+
 def test_a_service_that_minds_the_count_of_a_stream_is_not_asked_for_it(client: Client) -> None:
     assert "stream_options" not in said(client, HELLO, "no_stream_usage")
 

@@ -113,7 +113,8 @@ class ServedProvider:
                     # The next one will be asked in the same way.
                     self._dialects = (dialect, *(each for each in self._dialects if each is not dialect))
                     return body
-        self._dialects = self._dialects[:1]
+        # Another head: which way it was cannot be told by it. One of each kind is kept for what has no head.
+        self._dialects = tuple({type(each): each for each in reversed(self._dialects)}.values())[::-1]
         return self._dialects[0].body(request)
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002 - recorded

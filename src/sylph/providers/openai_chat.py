@@ -24,7 +24,13 @@ from sylph.providers.schemas import answer_format
 LINGER = 0.25
 MEANT_SECONDS = 2.0
 # What a server may refuse, and the words in its complaint that tell so.
-OPTIONAL = {"stream_options": b"stream_options", "max_tokens": b"max_completion_tokens"}
+OPTIONAL = {
+    "stream_options": b"stream_options",
+    "max_tokens": b"max_completion_tokens",
+    "reasoning_effort": b"reasoning_effort",
+    "prompt_cache_key": b"prompt_cache_key",
+    "response_format": b"response_format",
+}
 MINDED = {"no_stream_usage": "stream_options"}
 IMAGES = "images"
 # How a model that takes no images says so: some services find no such model, some fail.
@@ -95,9 +101,9 @@ class OpenAIChat:
             stream_options=None if "stream_options" in self._refused else {"include_usage": True},
             max_tokens=request.max_tokens if fits_old else None,
             max_completion_tokens=None if fits_old else request.max_tokens,
-            reasoning_effort=request.effort or None if "effort" in quirks else None,
-            prompt_cache_key=request.family or None if "cache_key" in quirks else None,
-            response_format=_format(request.schema) if request.schema else None,
+            reasoning_effort=request.effort or None if self._takes("reasoning_effort", quirks, "effort") else None,
+            prompt_cache_key=request.family or None if self._takes("prompt_cache_key", quirks, "cache_key") else None,
+            response_format=_format(request.schema) if request.schema and self._takes("response_format") else None,
             tools=self._encoded(request.tools) if request.tools else msgspec.UNSET,
             messages=[
                 msgspec.Raw(msgspec.json.encode(Said("system", request.system))),
@@ -164,12 +170,21 @@ class OpenAIChat:
 
     def _learn(self, said: bytes, request: Request) -> bool:
         """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""
+        sent = {
+            "stream_options": True,
+            "max_tokens": request.max_tokens is not None,
+            "reasoning_effort": bool(request.effort),
+            "prompt_cache_key": bool(request.family),
+            "response_format": request.schema is not None,
+        }
         for option, words in OPTIONAL.items():
-            sent = option != "max_tokens" or request.max_tokens is not None
-            if sent and words in said and option not in self._refused:
+            if sent[option] and words in said and option not in self._refused:
                 self._refused.add(option)
                 return True
         return False
+
+    def _takes(self, option: str, quirks: frozenset[str] = frozenset(), quirk: str = "") -> bool:
+        return option not in self._refused and (not quirk or quirk in quirks)
 
     def _sees(self, model: str) -> bool:
         """Whether it is shown images: unless it is known to mind."""

@@ -30,6 +30,7 @@ OPTIONAL = {
     "reasoning": b"reasoning",
     "max_output_tokens": b"max_output_tokens",
     "prompt_cache_key": b"prompt_cache_key",
+    "text": b"text.format",
 }
 # Models from before there were thoughts to be had.
 THOUGHTLESS = r"^(ft:)?(gpt-[34]|chatgpt|davinci|babbage)"
@@ -93,7 +94,7 @@ class OpenAIResponses:
             include=["reasoning.encrypted_content"] if self._thinks("include", model) else None,
             prompt_cache_key=request.family or None if self._takes("prompt_cache_key", model) else None,
             reasoning=self._reasoning(request) or None,
-            text={"format": {"type": "json_schema", **answer_format(request.schema)}} if request.schema else None,
+            text=_text(request.schema) if request.schema and self._takes("text", model) else None,
             max_output_tokens=request.max_tokens if self._takes("max_output_tokens", model) else None,
             tools=self._encoded(request.tools, search=request.search),
             instructions=request.system,
@@ -193,6 +194,7 @@ class OpenAIResponses:
             "reasoning": bool(self._reasoning(request)),
             "max_output_tokens": request.max_tokens is not None,
             "prompt_cache_key": bool(request.family),
+            "text": request.schema is not None,
         }
         for option, words in OPTIONAL.items():
             if sent[option] and words in said and self._takes(option, request.model):
@@ -227,6 +229,10 @@ class OpenAIResponses:
             wire = [_function(tool) for tool in tools] + ([{"type": "web_search"}] if search else [])
             self._tools = (tools, search, msgspec.Raw(msgspec.json.encode(wire)))
         return self._tools[2]
+
+
+def _text(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"format": {"type": "json_schema", **answer_format(schema)}}
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
