@@ -279,3 +279,13 @@ async def test_a_log_from_before_goes_out_without_its_secrets(home: Path, work: 
     async with engine(home, provider) as live:
         await play(live, session, "And now?")
     assert KEY not in msgspec.json.encode(provider.requests[0].messages).decode()
+
+
+async def test_a_credential_is_secret_once_it_was_opened(home: Path, work: Path) -> None:
+    opened: dict[str, str] = {"": "nothing-yet"}
+    veil = Redactor(Terms(), home / "data" / "vault", lambda: opened)
+    text = "the words blue and green stand here, one after the other, and nobody minds them"
+    assert veil.text(text) == text
+    opened["blue and green"] = "openai-key"
+    assert veil.text(text).startswith("the words ⟦secret:openai-key:")
+    assert veil.restored(veil.text(text)) == text
