@@ -32,6 +32,8 @@ from sylph.engine.trip import Trip, untripped
 from sylph.engine.undo.checkpoints import Unwatched, Watcher
 
 GRACE = 5.0
+# Looking through a longer output for secrets is left to a thread.
+LONG = 500_000
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +169,7 @@ class Executor:
             result = Result(text=_told(trouble), ok=False, trouble=trouble)
         result = _noted(desk.summary.open_calls.get(call.id), result)
         # Before it is cut: half a secret is not known for one.
-        result = replace(result, text=self.veil.text(result.text))
+        result = replace(result, text=await self._hidden(result.text))
         shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
         images = {output_digest(picture.data): picture for picture in result.images}
         finished = facts.ToolFinished(
@@ -192,6 +194,10 @@ class Executor:
         self.watch.done(desk.summary.id, call.id)
         self.runner.forget(_key(desk, call))
         self._trip("effect forgotten")
+
+    async def _hidden(self, text: str) -> str:
+        """Without its secrets; a very long text does not hold up everything else meanwhile."""
+        return self.veil.text(text) if len(text) < LONG else await asyncio.to_thread(self.veil.text, text)
 
     async def _outcome(self, call: ToolCall, desk: Desk, watch: "_Watch") -> Result:
         ready = self.ready(call, desk)

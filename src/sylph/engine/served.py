@@ -26,7 +26,7 @@ from sylph.engine.routes import MAIN, Choice
 from sylph.engine.served_courier import sends
 from sylph.engine.summary import Summary
 from sylph.engine.tape import Tape
-from sylph.engine.turn import INTERRUPTION
+from sylph.engine.turn import INTERRUPTION, SECRETS
 
 # What no log can tell: it is in the configuration, or on the machine.
 OUTSIDE = ("rule", "project", "guard", "sandbox")
@@ -215,7 +215,7 @@ async def notes(tape: Tape, situation: Situation) -> list[Note]:  # noqa: ARG001
     for event in tape.ahead:
         match event.body:
             case facts.ContextAdded(topic=topic, text=text):
-                found += [Note(topic, text)] if topic != INTERRUPTION else []
+                found += [Note(topic, text)] if topic not in (INTERRUPTION, SECRETS) else []
             case facts.ModelRequested() | facts.TurnEnded() | facts.TurnStarted() | facts.TurnResumed():
                 break
             case facts.CompactionMade() | facts.HistoryRewound():

@@ -1,6 +1,7 @@
 """One turn: prepare, act until the model is done, settle."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from sylph.engine.executor import Executor
 from sylph.engine.floor import Floor
 from sylph.engine.gateway import Answer, Call, Gateway, Voice
 from sylph.engine.history import History
+from sylph.engine.redact.placeholder import MARK, SHAPE
 from sylph.engine.routes import ELSEWHERE, MAIN, Routes, Routing, nowhere
 from sylph.engine.slots import BACKGROUND
 from sylph.engine.states import Trigger
@@ -27,7 +29,7 @@ from sylph.engine.undo.undo import NoUndo, Undoing
 ASSUMED_WINDOW = 128_000
 WARN_AT = (5, 20)
 # What a turn itself notes; all other notes come from plugins.
-INTERRUPTION, CIRCLES = "interruption", "circles"
+INTERRUPTION, CIRCLES, SECRETS = "interruption", "circles", "secrets"
 MOST_RESUMES = 3
 
 
@@ -64,6 +66,7 @@ async def run_turn(floor: Floor, hands: Hands) -> None:
             return
         if floor.summary.rounds >= hands.limits.rounds:
             raise _spent(hands.limits.rounds)
+        await _explain(floor)
         reply = await think(floor, hands)
         if reply.calls:
             await hands.executor.run(open_calls(floor), floor)
@@ -288,6 +291,21 @@ async def _warn(floor: Floor) -> None:
     if same in WARN_AT:
         text = f"The last {same} rounds made the same calls and got the same results. Do something else, or stop."
         await floor.emit(facts.ContextAdded(topic=CIRCLES, text=text))
+
+
+async def _explain(floor: Floor) -> None:
+    """Tells a model what a placeholder is, when it first sees one."""
+    if SECRETS in floor.summary.told:
+        return
+    history = floor.history
+    new = takewhile(lambda entry: entry.kind != "answer", reversed(history.entries))
+    seen = (*(entry.message.text for entry in new), history.summary, *history.words, *history.ledger)
+    if any(SHAPE.search(text) for text in seen if MARK in text):
+        text = (
+            "⟦secret:KIND:TAG⟧ stands for a secret that you do not see. Write it unchanged where the value belongs, in "
+            "calls too: tools get the value, and the user reads it. Do not make up placeholders."
+        )
+        await floor.emit(facts.ContextAdded(topic=SECRETS, text=text))
 
 
 def _latest_rounds(history: History, count: int) -> list[tuple[list[tuple[str, str]], list[str]]]:

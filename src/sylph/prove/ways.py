@@ -16,8 +16,8 @@ DONE = say("Done.")
 
 
 def seen(request: Request) -> str:
-    """What the model was told last."""
-    return request.messages[-1].text
+    """What the newest call came to."""
+    return next(message.text for message in reversed(request.messages) if message.role == "tool")
 
 
 def _file(stage: Stage, each: Canaries, name: str) -> str:

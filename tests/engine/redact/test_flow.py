@@ -49,7 +49,7 @@ def kept(home: Path) -> Iterator[bytes]:
 
 def placeholder(request: Request, kind: str) -> str:
     """The placeholder that the model has seen."""
-    text = "\n".join(message.text for message in request.messages)
+    text = "\n".join(message.text for message in request.messages if "KIND" not in message.text)
     at = text.index(f"⟦secret:{kind}:")
     return text[at : text.index("⟧", at) + 1]
 
@@ -87,7 +87,8 @@ async def test_a_file_with_a_key_is_edited_and_keeps_it(home: Path, work: Path, 
 
 async def test_a_whole_file_is_written_with_what_the_model_saw(home: Path, work: Path) -> None:
     def copy(request: Request) -> Reply:
-        return call("write", path="copy.txt", content=request.messages[-1].text)
+        seen = next(message.text for message in request.messages if message.role == "tool")
+        return call("write", path="copy.txt", content=seen)
 
     async with engine(home, [call("read", path="settings.txt"), copy, say("Done.")]) as live:
         session = await begin(live, work)
@@ -289,3 +290,15 @@ async def test_a_credential_is_secret_once_it_was_opened(home: Path, work: Path)
     opened["blue and green"] = "openai-key"
     assert veil.text(text).startswith("the words ⟦secret:openai-key:")
     assert veil.restored(veil.text(text)) == text
+
+
+async def test_the_model_is_told_once_what_a_placeholder_is(home: Path, work: Path) -> None:
+    provider = ScriptedProvider([call("read", path="settings.txt"), say("Seen."), say("Again."), say("None.")])
+    async with engine(home, provider) as live:
+        session = await begin(live, work)
+        await play(live, session, "Look.")
+        await play(live, session, f"And {KEY}")
+        other = await begin(live, work)
+        await play(live, other, "Nothing here.")
+    told = [sum("stands for a secret" in message.text for message in request.messages) for request in provider.requests]
+    assert told == [0, 1, 1, 0]

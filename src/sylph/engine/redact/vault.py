@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import hmac
 import os
+import threading
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -36,6 +37,7 @@ class Vault:
         self._read = 0
         self._inode = 0
         self._key = b""
+        self._mutex = threading.RLock()
 
     @property
     def key(self) -> bytes:
@@ -47,21 +49,30 @@ class Vault:
     @property
     def entries(self) -> Iterable[Entry]:
         """All that is known, the oldest first."""
-        self._look()
-        return tuple(self._entries.values())
+        with self._mutex:
+            self._look()
+            return tuple(self._entries.values())
 
     def get(self, tag: str) -> Entry | None:
-        if tag not in self._entries:
-            self._look()
-        return self._entries.get(tag)
+        with self._mutex:
+            if tag not in self._entries:
+                self._look()
+            return self._entries.get(tag)
 
     def put(self, kind: str, value: str) -> Entry:
         """The entry of a value: the one there is, or a new one, which is on the disk when this returns."""
+        with self._mutex:
+            return self._put(kind, value)
+
+    def _put(self, kind: str, value: str) -> Entry:
+        known = None
         for size in (5, 10, 20):
             tag = hashlib.blake2b(value.encode("utf-8", "replace"), key=self.key, digest_size=size).hexdigest()
             known = self.get(tag)
             if known is None or known.value == value:
                 break
+        else:
+            raise AssertionError("unreachable: no two values share so long a tag")
         if known and known.day >= _today() - 1:
             return known
         entry = Entry(tag, known.kind if known else kind, value, _today())
@@ -73,14 +84,15 @@ class Vault:
 
     def drop(self, value: str) -> int:
         """Forgets every value that holds this one, for good; returns how many did."""
-        self._look()
-        held = [tag for tag, entry in self._entries.items() if value in entry.value]
-        for tag in held:
-            del self._entries[tag]
-        if held:
-            with self._locked():
-                self._rewrite()
-        return len(held)
+        with self._mutex:
+            self._look()
+            held = [tag for tag, entry in self._entries.items() if value in entry.value]
+            for tag in held:
+                del self._entries[tag]
+            if held:
+                with self._locked():
+                    self._rewrite()
+            return len(held)
 
     def _append(self, entry: Entry) -> None:
         with self._locked():

@@ -201,7 +201,8 @@ class Redactor(Veil):
         known = value in self._learned or value in self._known
         if kind not in BY_CONTEXT or known or len(self._learned) >= LEARNED or not learnable(value):
             return False
-        self._learned[value] = kind
+        # A log in another thread may be looking at the old one.
+        self._learned = {**self._learned, value: kind}
         self._clean.clear()
         return True
 
