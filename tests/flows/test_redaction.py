@@ -164,7 +164,7 @@ async def test_canaries_are_found_nowhere_and_without_the_veil_everywhere(sylph:
     out, err = await asyncio.wait_for(process.communicate(), 100)
     report = msgspec.json.decode(out)
     assert (process.returncode, [row for row in report["tried"] if not row["held"]]) == (0, []), err.decode()
-    assert len(report["tried"]) >= 26
+    assert len(report["tried"]) >= 27
     assert {"sent to the model", "events.db", "events.db-wal", "runs", "undo", "export"} <= report["places"].keys()
     off = await sylph.start("prove", "secrets", "--off", "--only", "output of a command")
     out, _ = await asyncio.wait_for(off.communicate(), 100)

@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from sylph.core import commands
 from sylph.core.errors import ProviderError
 from sylph.core.provider import Reply, Request
@@ -61,6 +63,13 @@ async def answer(stage: Stage, engine: Runtime, session: str, each: Canaries) ->
 
 async def thought(stage: Stage, engine: Runtime, session: str, each: Canaries) -> None:
     await stage.play(engine, session, Reply(text="Done.", finish="stop", reasoning=each.text))
+
+
+async def native(stage: Stage, engine: Runtime, session: str, each: Canaries) -> None:
+    """In an answer as its service told it, which goes back unchanged or not at all."""
+    items = msgspec.json.encode([{"type": "text", "text": f"line\n{each.text}"}]).decode()
+    await stage.play(engine, session, Reply(text="Done.", finish="stop", native=items))
+    await stage.play(engine, session, DONE)
 
 
 async def given_back(stage: Stage, engine: Runtime, session: str, each: Canaries) -> None:
@@ -183,6 +192,7 @@ WAYS: dict[str, Way] = {
     "a message of the person": message,
     "an answer of the model": answer,
     "its reasoning": thought,
+    "an answer in its service's own words": native,
     "given back in an answer, in pieces": given_back,
     "written by the model": written,
     "copied by the model": copied,

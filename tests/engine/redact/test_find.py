@@ -48,6 +48,10 @@ def values(text: str, **terms: object) -> list[str]:
         ("pay with 4111 1111 1111 1111 today", "4111 1111 1111 1111"),
         ("amex 378282246310005", "378282246310005"),
         (f"a {JWT} here", JWT),
+        ('{"msg":"it was\\nsk-proj-abcDEF123456789012345678\\n"}', "sk-proj-abcDEF123456789012345678"),
+        ('{"env":"A=1\\nDB_PASSWORD=hunter2x\\nB=2"}', "hunter2x"),
+        ('{"log":"x\\ndb_password=hunter2x"}', "hunter2x"),
+        ('{"log":"x\\npostgres://app:S3cr3t!pw@db/x"}', "S3cr3t!pw"),
         ("key sk-proj-abcDEF123456789012345678 here", "sk-proj-abcDEF123456789012345678"),
     ],
 )  # fmt: skip

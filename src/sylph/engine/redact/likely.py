@@ -117,6 +117,7 @@ def _possible(value: str) -> bool:
     low = value.lower()
     return not (
         low in _WORDS
+        or value.endswith(("…", "..."))
         or len(set(value)) < 4
         or _DUMMY.match(value)
         or _TEMPLATE.search(value)

@@ -23,9 +23,11 @@ class Pattern(Struct, frozen=True):
 
 def _key(name: str, regex: str, *hints: str, check: Check = likely.mixed) -> Pattern:
     """A key that its vendor marks: at the beginning of a word, and to its end."""
-    return Pattern(name, rf"\b({regex})", hints, check)
+    return Pattern(name, rf"{_EDGE}({regex})", hints, check)
 
 
+# The beginning of a word; a quoted line break before it is no part of it.
+_EDGE = r"(?:\b|\\[nrt])"
 # One word that says that a value is secret, at the end of a name.
 _NAMED = (
     r"(?:passw(?:or)?d|passwd|passphrase|pwd|secret|token|credential|api[_-]?key|apikey|access[_-]?key(?:[_-]id)?"
@@ -51,7 +53,7 @@ ASSIGNED = (
     # NAME=value and name: value, alone on their line, as in .env, .properties and YAML files.
     Pattern(
         "password",
-        rf"""(?im)(?:^|[\s+>|:-])[A-Z0-9_.-]*{_NAMED}[0-9]?(?:=|:[ \t]+)({_LINE}{{6,200}})(?:\s|$)""",
+        rf"""(?im)(?:^|[\s+>|:-]|\\[nrt])[A-Z0-9_.-]*{_NAMED}[0-9]?(?:=|:[ \t]+)({_LINE}{{6,200}})(?:\s|$|["'\\])""",
         _NAMES,
         likely.bare,
     ),
@@ -64,7 +66,7 @@ ASSIGNED = (
     # NAME=value in capitals is a variable wherever it stands.
     Pattern(
         "password",
-        rf"""\b[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|CREDENTIAL)=({_LINE}{{8,200}})""",
+        rf"""{_EDGE}[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|CREDENTIAL)=({_LINE}{{8,200}})""",
         _NAMES,
         likely.variable,
     ),
@@ -106,7 +108,7 @@ ASSIGNED = (
 URLS = (
     Pattern(
         "url-password",
-        r"""\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"'<>\\`]{0,200}:([^\s/@"'<>\\`]{3,200})@""",
+        r"""(?:\b|\\[nrt])[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"'<>\\`]{0,200}:([^\s/@"'<>\\`]{3,200})@""",
         ("://",),
         likely.url,
     ),
@@ -188,10 +190,12 @@ KEYS = (
     _key("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{30,80}", "pscale_"),
     _key("tailscale-key", r"tskey-[a-z]+-[A-Za-z0-9_-]{16,80}", "tskey-"),
     _key("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1"),
-    Pattern("jwt", r"\b(eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000})", ("eyJ",)),
+    Pattern(
+        "jwt", r"(?:\b|\\[nrt])(eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000})", ("eyJ",)
+    ),
     Pattern(
         "jwt",
-        r"\b(eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,400})",
+        r"(?:\b|\\[nrt])(eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,400})",
         ("eyJ",),
     ),
 )
@@ -199,7 +203,7 @@ KEYS = (
 CARDS = (
     Pattern(
         "card",
-        r"\b([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})\b",
+        r"(?:\b|\\[nrt])([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})\b",
         tuple("23456"),
         likely.card,
     ),

@@ -233,7 +233,7 @@ class Redactor(Veil):
                 new = self._json(item, self.text)
             elif name == "native":
                 # Words that a service has signed are sent back as they are, or not at all.
-                new = item if not item or self.text(item) == item else ""
+                new = item if not item or self._json(item, self.text) == item else ""
             else:
                 new = self._value(item)
             if new is not item:
@@ -291,7 +291,7 @@ class Redactor(Veil):
         text, reasoning = self._outgoing(message.text), self._outgoing(message.reasoning)
         calls = tuple(map(self._call, message.calls))
         native = message.native
-        if native and self._outgoing(native.items) != native.items:
+        if native and hash(native.items) not in self._sent and self._json(native.items, self._outgoing) != native.items:
             native = None
         same = text == message.text and reasoning == message.reasoning and native is message.native
         if same and all(a is b for a, b in zip(calls, message.calls, strict=True)):
