@@ -283,11 +283,10 @@ async def test_a_log_from_before_goes_out_without_its_secrets(home: Path, work: 
 
 
 async def test_a_credential_is_secret_once_it_was_opened(home: Path, work: Path) -> None:
-    opened: dict[str, str] = {"": "nothing-yet"}
-    veil = Redactor(Terms(), home / "data" / "vault", lambda: opened)
+    veil = Redactor(Terms(), home / "data" / "vault")
     text = "the words blue and green stand here, one after the other, and nobody minds them"
     assert veil.text(text) == text
-    opened["blue and green"] = "openai-key"
+    veil.guard("blue and green", "openai-key")
     assert veil.text(text).startswith("the words ⟦secret:openai-key:")
     assert veil.restored(veil.text(text)) == text
 

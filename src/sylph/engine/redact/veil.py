@@ -87,6 +87,9 @@ class Veil:
         """`text` with a placeholder for every secret."""
         return text
 
+    def guard(self, value: str, name: str) -> None:
+        """From now on this value is secret wherever it stands: a credential that was just opened."""
+
     def forget(self, value: str) -> int:  # noqa: ARG002 - nothing is known here
         """Forgets a value for good; returns in how many places it was known."""
         return 0
@@ -127,9 +130,7 @@ class Veil:
 class Redactor(Veil):
     """Nothing is loaded until there is text to look at, and the vault not until there is a secret or a placeholder."""
 
-    def __init__(self, terms: Terms, folder: Path, given: Callable[[], Mapping[str, str]] = dict) -> None:
-        """`given` tells which credentials were opened so far, and what each is called."""
-        self._given = given
+    def __init__(self, terms: Terms, folder: Path) -> None:
         self._terms, self._folder, self.hides = terms, folder, terms.enabled
         self._key = b""
         self._clean: set[int] = set()
@@ -149,23 +150,19 @@ class Redactor(Veil):
         return self._key
 
     def text(self, text: str) -> str:
-        if not self._terms.enabled or len(text) < SHORTEST:
+        if not self._terms.enabled or len(text) < SHORTEST or hash(text) in self._clean:
             return text
         finder, vault = self._parts()
-        self._heed()
-        if hash(text) in self._clean:
-            return text
         found = finder.find(text, {**self._known, **self._learned})
         if sum(self._learn(kind_of(kind), text[start:end]) for start, end, kind in found):
             # What was learned here may stand here once more, without the words that gave it away.
             found = finder.find(text, {**self._known, **self._learned})
         return self._replaced(text, found, vault) if found else _remembered(text, self._clean)
 
-    def _heed(self) -> None:
-        """What was opened since is secret too, wherever it stands."""
-        fresh = {value: kind_of(name) for value, name in self._given().items() if value not in self._known}
-        if any(len(value) >= SHORTEST for value in fresh):
-            self._known = {**self._known, **{value: name for value, name in fresh.items() if len(value) >= SHORTEST}}
+    def guard(self, value: str, name: str) -> None:
+        if self._terms.enabled and len(value) >= SHORTEST and value not in self._known:
+            self._parts()
+            self._known = {**self._known, value: kind_of(name)}
             self._clean.clear()
             self._sent.clear()
 
@@ -277,8 +274,6 @@ class Redactor(Veil):
         """What goes out. All of it comes from the log, where no secret is; but older logs may hold some."""
         if not self._terms.enabled:
             return request
-        self._parts()
-        self._heed()
         system, messages = self._outgoing(request.system), tuple(map(self._message, request.messages))
         same = system == request.system and all(a is b for a, b in zip(messages, request.messages, strict=True))
         return request if same else replace(request, system=system, messages=messages)
