@@ -135,3 +135,22 @@ async def test_a_key_that_cannot_be_had_is_told_with_what_to_do(sylph: Sylph, tm
     assert (done.code, "please log in" in done.err) == (4, True)
     done = await sylph.run("-m", "bedrock/x", "hello")
     assert "AWS_ACCESS_KEY_ID" in done.err
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gemini", "bedrock"])
+async def test_a_prompt_only_grows_over_modes_processes_and_forks(sylph: Sylph, provider: str) -> None:
+    steps = [
+        *(calls(("list", {"path": "."}), reasoning="Hm.", encrypted="c2ln"), say("Nothing.", encrypted="c2ln")),
+        *(say(f"Answer {number}.", reasoning="So.", encrypted="c2ln") for number in range(3)),
+    ]
+    async with ModelServer(steps, dialects=[provider]) as server:
+        await set_up(sylph, server, provider)
+        first = await sylph.run("-m", MODELS[provider], "--json", "begin")
+        session = first.events[0]["session"]
+        await sylph.run("-s", session, "--mode", "plan", "another mode, another process")
+        await sylph.run("-s", session, "once more")
+        forked = (await sylph.run("session", "fork", session)).out.strip()
+        branch = await sylph.run("-s", forked, "--json", "on the branch")
+        assert_extends(server.requests)
+    requested = [each["data"] for each in branch.events if each["type"] == "model.requested"]
+    assert [each.get("missed", "") for each in requested] == [""]
