@@ -13,7 +13,7 @@ from tests.engine.stage import TOOLS, bodies, ended, story
 
 from sylph.core import commands, facts
 from sylph.core.budget import Allowance, Budget, BudgetExceeded, BudgetStopped, BudgetWarned, Caps
-from sylph.core.errors import ProviderError
+from sylph.core.errors import BudgetSpent, ProviderError
 from sylph.core.events import Event
 from sylph.core.messages import Usage
 from sylph.core.provider import Chunk, Reply, Request, Text
@@ -321,3 +321,46 @@ async def test_many_calls_at_once_wait_for_each_other_instead_of_failing(home: P
 
 async def _end(engine: Runtime, session: str) -> facts.TurnEnded:
     return ended(await play(engine, session, "hello"))
+
+
+async def test_a_summary_counts_too_and_a_turn_that_cannot_pay_for_it_ends(home: Path) -> None:
+    long = Usage(input=900, output=50)
+    provider = ScriptedProvider([say("A long story. " * 100, usage=long), say("More.", usage=long)], window=1000)
+    async with runtime(home, provider, budget=budget(session=Caps(rounds=1))) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "tell me a story")
+        assert ended(await play(engine, session, "and now?")).outcome == "budget"
+        with pytest.raises(BudgetSpent):
+            await engine.send(session, commands.Compact())
+        await engine.settled(session)
+        await engine.send(session, commands.Rename(title="still there"))
+        assert (await engine.find(session)).state == "idle"
+
+
+async def test_a_summary_is_put_aside_for_like_any_other_call(home: Path) -> None:
+    long = Usage(input=900, output=50)
+    lines = [
+        say("A long story. " * 100, usage=long),
+        say("A long story about this and that, and many other things.", usage=long),
+        say("On.", usage=long),
+    ]
+    async with runtime(home, ScriptedProvider(lines, window=1000), budget=budget(session=Caps(rounds=9))) as engine:
+        session = await begin(engine, home)
+        await play(engine, session, "tell me a story")
+        events = await play(engine, session, "and now?")
+    assert [asked.role for asked in bodies(events, facts.ModelRequested)] == ["background", "main"]
+    assert total(home, "session", session)[2] == 3
+
+
+async def test_a_retry_is_put_aside_for_itself_and_is_not_made_where_that_does_not_fit(home: Path) -> None:
+    provider = model(ProviderError("cut", "It broke off."), answer("Never said."))
+    async with runtime(home, provider, budget=budget(session=Caps(money=5_500))) as engine:
+        session = await begin(engine, home)
+        events = await play(engine, session, "hello")
+    (failed,) = bodies(events, facts.ModelFailed)
+    assert failed.retry_ms is not None
+    assert len(bodies(events, BudgetStopped)) == 1
+    assert ended(events).outcome == "budget"
+    assert len(provider.requests) == 1
+    assert total(home, "session", session)[0] == failed.cost
+    assert holds(home) == 0

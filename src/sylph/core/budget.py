@@ -90,7 +90,7 @@ class BudgetWarned(Fact, frozen=True, kw_only=True):
 class BudgetStopped(Fact, frozen=True, kw_only=True):
     """A model was not asked: with the `need` of this call at the most, the budget could have been exceeded.
 
-    `held` is what other calls may still take of it.
+    `held` is what other calls may still take of it, `window` what the model was taken to hold, 0 where nobody knew.
     """
 
     wire: ClassVar[str] = "budget.stopped"
@@ -102,6 +102,7 @@ class BudgetStopped(Fact, frozen=True, kw_only=True):
     cap: int
     need: int = 0
     held: int = 0
+    window: int = 0
 
 
 class BudgetExceeded(Fact, frozen=True, kw_only=True):

@@ -271,6 +271,7 @@ class Gateway:
         )
         granted = await self.purse.reserve(ask)
         if isinstance(granted, BudgetStopped):
+            granted = replace(granted, window=info.window or 0)
             await voice.emit(granted)
             raise self.purse.spent(granted, call.payer.session)
         return granted

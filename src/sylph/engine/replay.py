@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sylph.core import commands, facts
-from sylph.core.errors import UserError
+from sylph.core.errors import BudgetSpent, UserError
 from sylph.core.events import Event
 from sylph.core.plugin import Plugin, merge
 from sylph.core.provider import Provider
@@ -194,7 +194,8 @@ class _Player:
 
     def _refused(self, visit: "asyncio.Task[str]", happening: Happening) -> None:
         error = None if visit.cancelled() else visit.exception()
-        if error and not isinstance(error, served.Failed) and not self.tape.dead:
+        # That a budget is spent is in the log, and was no surprise then.
+        if error and not isinstance(error, served.Failed | BudgetSpent) and not self.tape.dead:
             what = f"{type(happening.command).__name__} was refused: {error}"
             self.tape.diverge(happening.seq, self.tape.records[happening.seq - 1], None, what)
 

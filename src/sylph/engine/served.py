@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sylph.core import facts
+from sylph.core.budget import BudgetStopped
 from sylph.core.changes import FilesChanged
 from sylph.core.deliveries import DeliveryRecorded, Notice
 from sylph.core.errors import ProviderError, Refused, SylphError, ToolError, Trouble
@@ -160,9 +161,10 @@ class ServedProvider:
 
     def info(self, model: str) -> ModelInfo:
         _fail(self._tape)
-        requested = _first(self._tape, facts.ModelRequested)
-        if requested is None:
-            return ModelInfo(name=model)
+        wanted = (event.body for event in self._tape.ahead)
+        requested = next((body for body in wanted if isinstance(body, facts.ModelRequested | BudgetStopped)), None)
+        if not isinstance(requested, facts.ModelRequested):
+            return ModelInfo(name=model, window=requested.window or None if requested else None)
         return ModelInfo(
             name=model,
             window=requested.window or None,

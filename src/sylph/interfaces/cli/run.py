@@ -70,8 +70,8 @@ async def session_for(app: App, options: Options) -> Summary:
 
 def _labelled(label: str) -> str:
     """A label is a key of the configuration: a word."""
-    if label and not re.fullmatch(r"[\w.-]{1,60}", label):
-        raise UserError(f"{label!r} is no label.", next=["give a word of letters, digits, `-`, `_` or `.`"])
+    if label and not re.fullmatch(r"[\w-]{1,60}", label):
+        raise UserError(f"{label!r} is no label.", next=["give a word of letters, digits, `-` or `_`"])
     return label
 
 
