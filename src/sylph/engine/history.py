@@ -42,6 +42,9 @@ class History(msgspec.Struct):
     # whole log can tell of: then `lost` is set.
     rewound: int = 0
     lost: bool = False
+    contract: int = 1
+    # The newest request: what came before it was sent.
+    asked: int = 0
 
     def messages(self) -> tuple[Message, ...]:
         """What the model is shown: the summary, if there is one, and all since; every call has its result."""
@@ -66,8 +69,12 @@ def recap(words: tuple[str, ...], ledger: tuple[str, ...], summary: str) -> str:
     )
 
 
-def step(state: History, event: Event) -> None:  # noqa: C901 - one flat table of what each fact means
+def step(state: History, event: Event) -> None:  # noqa: C901, PLR0912 - one flat table of what each fact means
     match event.body:
+        case facts.SessionCreated(prompt=contract):
+            state.contract = contract
+        case facts.ModelRequested(role="main"):
+            state.asked = event.seq
         case facts.InputReceived(id=id, text=text, images=images):
             state.inputs[id] = text
             state.pictures |= {id: images} if images else {}
@@ -118,9 +125,10 @@ def _add(state: History, event: Event, kind: str, message: Message) -> None:
 
 
 def _note(state: History, event: Event, message: Message) -> None:
-    """Notes stand before the message they go with, so that the person has the last word."""
+    """Notes stand before the message they go with, so that the person has the last word; unless it was sent already."""
     _add(state, event, "note", message)
-    if len(state.entries) > 1 and state.entries[-2].kind == "input":
+    before = state.entries[-2] if len(state.entries) > 1 else None
+    if before and before.kind == "input" and (state.contract == 1 or before.seq > state.asked):
         state.entries[-2:] = reversed(state.entries[-2:])
 
 
@@ -136,7 +144,7 @@ def _call(state: History, body: facts.ToolCalled) -> None:
 def _compact(state: History, body: facts.CompactionMade) -> None:
     state.entries = [entry for entry in state.entries if entry.seq >= body.upto]
     state.summary, state.words, state.ledger, state.upto = body.summary, body.words, body.ledger, body.upto
-    state.refused = 0
+    state.refused = state.asked = 0
     _recount(state)
 
 
@@ -144,6 +152,7 @@ def _rewind(state: History, seq: int, to: int) -> None:
     state.lost = state.lost or to <= max(state.upto, state.rewound)
     state.rewound = seq
     state.entries = [entry for entry in state.entries if entry.seq < to]
+    state.asked = min(state.asked, to)
     _recount(state)
 
 
@@ -171,4 +180,4 @@ def _paired(messages: Iterable[Message]) -> Iterable[Message]:
     yield from (Message("tool", NO_RESULT, call=call) for call in waiting)
 
 
-HISTORY: Fold[History] = Fold("history", 3, History, step)
+HISTORY: Fold[History] = Fold("history", 4, History, step)

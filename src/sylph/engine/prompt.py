@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-CONTRACT = 1
+# Sessions keep to the contract they began with. 2: a note never comes before what was sent already.
+CONTRACT = 2
 
 HEAD = """\
 You are Sylph, an agent that works on the user's own machine. You act through tools, in the folder called the workspace.
