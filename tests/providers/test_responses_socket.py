@@ -89,6 +89,16 @@ async def test_a_prompt_that_does_not_extend_the_last_one_is_said_in_full(client
     assert [len(items) for _, _, items in said(server)] == [1, 3, 3, 3]
 
 
+async def test_how_long_an_answer_may_be_can_change(client: Client) -> None:
+    async with serving([say("one"), say("two")]) as server:
+        responses = provider(server.url, client)
+        reply, _ = await ask(responses, replace(HELLO, max_tokens=100))
+        await ask(responses, replace(grown(HELLO, reply), max_tokens=50))
+        await responses.close()
+    assert [each.json["max_output_tokens"] for each in server.requests] == [100, 50]
+    assert [previous for _, previous, _ in said(server)] == [None, "resp_1"]
+
+
 async def test_each_family_has_a_connection_of_its_own(client: Client) -> None:
     async with serving([say("x")], loop=True) as server:
         responses = provider(server.url, client)

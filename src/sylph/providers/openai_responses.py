@@ -108,7 +108,9 @@ class OpenAIResponses:
     def _prompt(self, request: Request) -> Prompt:
         """The request without what only HTTP needs."""
         head = replace(self._said(request), stream=msgspec.UNSET, input=msgspec.UNSET)
-        return Prompt(request, msgspec.json.encode(head), self._made(request))
+        # How long the answer may be is another matter each time, where a budget is kept.
+        base = replace(head, max_output_tokens=None)
+        return Prompt(request, msgspec.json.encode(head), msgspec.json.encode(base), self._made(request))
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
         if self._other:

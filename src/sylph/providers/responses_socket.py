@@ -31,10 +31,14 @@ class NoSocket(ProviderError):
 
 
 class Prompt(Struct, frozen=True):
-    """A request, ready to be said in full or from where the last one ended: `head` is all but the input."""
+    """A request, ready to be said in full or from where the last one ended.
+
+    `head` is all but the input, `base` what of it must be the same for an answer to be gone on from.
+    """
 
     request: Request
     head: bytes
+    base: bytes
     items: Sequence[Sequence[msgspec.Raw]]
 
     def said(self, begin: int = 0, previous: str = "") -> bytes:
@@ -49,7 +53,7 @@ class _Line(Struct):
     socket: WebSocket
     since: float
     busy: bool = False
-    head: bytes = b""
+    base: bytes = b""
     messages: tuple[Message, ...] = ()
     reply: Reply | None = None
     id: str = ""
@@ -57,7 +61,7 @@ class _Line(Struct):
     def extended_by(self, prompt: Prompt) -> bool:
         """Whether the prompt is the last one, its answer and something more."""
         messages, known = prompt.request.messages, len(self.messages)
-        if self.reply is None or not self.id or prompt.head != self.head or len(messages) < known + 2:
+        if self.reply is None or not self.id or prompt.base != self.base or len(messages) < known + 2:
             return False
         return messages[:known] == self.messages and _same(messages[known], self.reply)
 
@@ -117,7 +121,7 @@ class Sockets:
                 yield chunk
         for chunk in stream.close():
             if isinstance(chunk, Reply):
-                line.head, line.messages, line.reply = prompt.head, prompt.request.messages, chunk
+                line.base, line.messages, line.reply = prompt.base, prompt.request.messages, chunk
                 line.id = stream.id
             yield chunk
 
