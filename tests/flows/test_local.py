@@ -185,15 +185,14 @@ async def test_a_better_model_comes_first(sylph: Sylph, local: Path, model: Mode
 async def test_a_file_of_ones_own(sylph: Sylph, small: Path, tmp_path: Path) -> None:
     file = tmp_path / "My Model.gguf"
     os.link(parts.weights(small) or "", file)
-    added = await sylph.run("models", "add", str(file), "--window", "2048", "--tools")
+    added = await sylph.run("models", "add", str(file), "--window", "2048")
     assert added.code == 0, added.err
     assert "local/my-model is added" in added.out
-    assert "window 2,048, with tools" in added.out
+    assert "window 2,048, chat only" in added.out
     rows = {row["id"]: row for row in (await sylph.run("models", "--json")).json}
     assert rows["local/my-model"]["default"]
-    assert (rows["local/my-model"]["window"], rows["local/my-model"]["calls"]) == (2048, True)
+    assert (rows["local/my-model"]["window"], rows["local/my-model"]["calls"]) == (2048, False)
     assert rows["local/my-model"]["size"] == file.stat().st_size
-    await sylph.run("config", "set", "local.models.my-model.tools", "false")
     done = await sylph.run("-m", "local/my-model", "-q", "Say hello.")
     assert (done.code, bool(done.out.strip())) == (0, True)
     file.unlink()
@@ -202,6 +201,18 @@ async def test_a_file_of_ones_own(sylph: Sylph, small: Path, tmp_path: Path) -> 
     assert f"The file of local/my-model is gone: {file}" in lost.err
     assert "My Model.gguf, gone" in (await sylph.run("models")).out
     assert (await sylph.run("models", "remove", "my-model")).out == "local/my-model is removed.\n"
+
+
+@needs_model
+async def test_tools_are_for_models_that_hear_of_them(sylph: Sylph, small: Path, tmp_path: Path) -> None:
+    file = tmp_path / "able.gguf"
+    file.write_bytes(model_file())
+    refused = await sylph.run("models", "add", str(file), "--tools")
+    assert (refused.code, "its chat template has no place for them" in refused.err) == (1, True)
+    file.write_bytes(model_file(template="{{ tools }}"))
+    added = await sylph.run("models", "add", str(file), "--tools", "--json")
+    assert (added.json["id"], added.json["calls"], added.json["window"]) == ("local/able", True, 4096)
+    assert "  tools  " in (await sylph.run("models", "able")).out
 
 
 @needs_model

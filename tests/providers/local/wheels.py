@@ -37,7 +37,7 @@ def offline(folder: Path) -> dict[str, str]:
     return {
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(folder),
-        "UV_NO_INDEX": "1",
+        "UV_OFFLINE": "1",
         "UV_FIND_LINKS": str(folder),
         "PIP_CONFIG_FILE": "/dev/null",
         "PIP_NO_CACHE_DIR": "1",

@@ -64,6 +64,13 @@ def add(door: Door, file: Path, name: str, window: int | None, *, tools: bool, a
     card = gguf.card(path)
     name = _named(name or path.stem, given=bool(name), taken=door.config, path=path)
     window = _window(window, card)
+    if tools and not card.tools:
+        # It would never hear of them, and make up what they do.
+        raise UserError(
+            f"{path.name} cannot be given tools: its chat template has no place for them.",
+            kind="bad_model",
+            next=["leave out --tools", "use a model that was made for tools"],
+        )
     _bring(door.config, (parts.RUNTIME,), quiet=as_json)
     values = {"path": str(path), "window": str(window), "tools": str(tools).lower()}
     _configure(door, {dotted("local", "models", name, key): value for key, value in values.items()})

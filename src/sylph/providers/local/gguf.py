@@ -23,6 +23,7 @@ BLOCKS = {
 }  # fmt: skip
 # Files that are no model to talk with: encoders for embeddings, and the eyes and ears of other models.
 SILENT = ("bert", "clip", "t5encoder", "mmproj", "wavtokenizer")
+TEMPLATE = "tokenizer.chat_template"
 SPLIT = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf$")
 Value = int | float | bool | str | None
 
@@ -36,6 +37,8 @@ class Card(Struct, frozen=True, kw_only=True):
     window: int | None = None
     template: bool = False
     """Whether it says how a conversation is put to it."""
+    tools: bool = False
+    """Whether there is a place for tools in that."""
 
 
 class _Short(Exception):
@@ -55,6 +58,7 @@ def card(path: Path) -> Card:
         title=read.title,
         window=read.window,
         template=read.template,
+        tools=read.tools,
     )
 
 
@@ -114,12 +118,14 @@ class _Reader:
         self._tensors(tensors, int(known.get("general.alignment") or 32))
         architecture = str(known.get("general.architecture") or "unknown")
         window = known.get(f"{architecture}.context_length")
+        template = str(known.get(TEMPLATE) or "")
         return Card(
             size=self._end,
             architecture=architecture,
             title=str(known.get("general.name") or ""),
             window=window if isinstance(window, int) and window > 0 else None,
-            template="tokenizer.chat_template" in known,
+            template=bool(template),
+            tools="tools" in template,
         )
 
     def _tensors(self, count: int, alignment: int) -> None:

@@ -23,6 +23,14 @@ LOOK_SECONDS = 0.2
 MEGABYTE = 1_000_000
 # Beside what stays there, it holds the download and what comes of it.
 ROOM = 2.5
+# Installers that ask nobody, wait for no index for long, and trust whom the system trusts.
+SETTINGS = {
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_RETRIES": "2",
+    "UV_HTTP_RETRIES": "1",
+    "UV_SYSTEM_CERTS": "true",
+}
 # They would send packages elsewhere, or have our own code found by the installer.
 UNWANTED = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PYTHONPATH", "PYTHONHOME")
 NO_NETWORK = re.compile("failed to fetch|connection|dns error|timed out|temporary failure|newconnectionerror", re.I)
@@ -87,13 +95,8 @@ async def _bring(folder: Path, part: Part, environ: Mapping[str, str], progress:
         (staging / "tmp").mkdir()
         target = staging / part.name
         program = await _installer(staging, environ)
-        env = {name: value for name, value in environ.items() if name not in UNWANTED}
-        env |= {
-            "TMPDIR": str(staging / "tmp"),
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_NO_INPUT": "1",
-            "PIP_RETRIES": "2",
-        }
+        kept = {name: value for name, value in environ.items() if name not in UNWANTED}
+        env = {**SETTINGS, **kept, "TMPDIR": str(staging / "tmp")}
         share = 0.0
 
         def look() -> None:
