@@ -22,6 +22,8 @@ SECRETS = """
     /home/ann/.pypirc /home/ann/.gnupg/trustdb.gpg /home/ann/.mozilla/firefox/x/logins.json /w/secrets.yaml
     /home/ann/.local/share/keyrings/login.keyring /etc/shadow /etc/sudoers.d/x /proc/1/environ /proc/self/environ
     /home/ann/.bash_history /home/ann/.git-credentials /w/terraform.tfstate /w/credentials.json /home/ann/.pgpass
+    /home/ann/.claude/.credentials.json /home/ann/.codex/auth.json /home/ann/.gemini/oauth_creds.json
+    /home/ann/.qwen/oauth_creds.json /home/ann/.config/github-copilot/apps.json /home/ann/.config/gh/hosts.yml
     /run/secrets/db /home/ann/.config/google-chrome/Default/Cookies /home/ann/Library/Keychains/login.keychain-db
 """
 ORDINARY = """

@@ -167,7 +167,7 @@ async def test_a_browser_login(server: OAuthServer, client: Client) -> None:
         status, back, _ = await visited(url)
         assert status == 302
         assert parse_qs(urlsplit(url).query)["code_challenge_method"] == ["S256"]
-        assert "logged in" in (await visited(back))[2]
+        assert "heard of your login" in (await visited(back))[2]
 
     granted = await browser_login(service(server), client, visit)
     assert granted.access_token in server.access
@@ -193,7 +193,7 @@ async def test_a_second_tab_does_no_harm(server: OAuthServer, client: Client) ->
         _, one, _ = await visited(url)
         _, two, _ = await visited(url)
         first, second = await visited(one), await visited(two)
-        assert "logged in" in first[2]
+        assert "heard of your login" in first[2]
         assert "over already" in second[2]
 
     assert (await browser_login(service(server), client, visit)).access_token in server.access

@@ -38,6 +38,7 @@ class Person:
 
 
 async def resume_all(app: App, *, quiet: bool, as_json: bool) -> int:
+    app.unlock()
     left = await app.runtime.resumable()
     tasks = {one.id: flat(await task_of(app.runtime, one)) for one in left}
     person, done = Person(app), list[Resumed]()

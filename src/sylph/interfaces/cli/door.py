@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -67,7 +68,8 @@ async def _built(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
 
 def ask_passphrase() -> str:
     """The passphrase of the credentials, from the person at the terminal; empty where there is none."""
-    if not sys.stderr.isatty():
+    # Nobody can be asked from beside the loop: it might be showing something else, and could not be interrupted.
+    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
         return ""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY))

@@ -54,6 +54,7 @@ async def perform(app: App, options: Options, text: str, make: Make) -> int:
         known = app.runtime.message(key, session)
         summary = None if known else await make()
         if summary:
+            app.unlock(summary.model)
             await app.runtime.send(summary.id, Send(text=text, key=key, dry_run=options.dry_run, files=files))
     if summary:
         return await runner.turn(summary, None)

@@ -45,7 +45,6 @@ async def perform(app: App, options: Options, text: str) -> int:
         return await keyed.perform(app, options, text, lambda: session_for(app, options))
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     summary = await session_for(app, options)
-    app.unlock(summary.model)
     runner.note(*await reminder(app.runtime, Path(summary.workspace), but=summary.id))
     return await runner.turn(summary, Send(text=text, dry_run=options.dry_run, files=files))
 

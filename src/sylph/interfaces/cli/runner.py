@@ -25,7 +25,7 @@ from sylph.interfaces.render import Line, line
 
 class Runner:
     def __init__(self, app: App, *, quiet: bool = False, as_json: bool = False) -> None:
-        self._runtime, self._delivered = app.runtime, app.delivered
+        self._runtime, self._delivered, self.unlock = app.runtime, app.delivered, app.unlock
         terminal = app.config.terminal
         self._usual, self._budget = app.config.settings.mode, app.purse.budget
         self._screen = Screen(
@@ -50,6 +50,7 @@ class Runner:
 
     async def turn(self, summary: Summary, command: Command | None) -> int:
         """Sends `command` and follows the session until nothing waits in it any more; returns the exit code."""
+        self.unlock(summary.model)
         stop = asyncio.Event()
         course = Course(summary)
         self._view.begin(summary)

@@ -49,7 +49,7 @@ class Store:
         self._keep, self._told, self._ask, self._find = keep, passphrase, ask, find
         self._clock = clock or SystemClock()
         self._opened: tuple[seal.Vault, bytes] | None = None
-        self._answer: str | None = None
+        self._answer = ""
         self._asking = threading.Lock()
 
     def kind(self, provider: str) -> Kind | None:
@@ -148,10 +148,8 @@ class Store:
             return key
 
     def _unwrapped(self, vault: seal.Vault) -> bytes:
-        if self._answer is None:
-            # Asked once: whoever mistypes it starts the command again.
-            self._answer = self._told or self._ask()
-        passphrase = self._answer
+        # Asked once: whoever mistypes it starts the command again.
+        self._answer = passphrase = self._answer or self._told or self._ask()
         if not passphrase:
             raise UserError(
                 "The credentials are sealed, and nobody gave the passphrase.",

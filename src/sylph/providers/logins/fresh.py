@@ -88,9 +88,12 @@ class FreshLogin:
         except (OSError, SylphError) as error:
             if isinstance(error, ProviderError):
                 raise
-            steps = error.trouble.next if isinstance(error, SylphError) else ("make room, or mend the folder's mode",)
+            if isinstance(error, SylphError):
+                passing = error.trouble.kind == "busy"
+                message = f"{self._provider}: {error}"
+                raise ProviderError("timeout" if passing else "auth", message, next=error.trouble.next) from error
             message = f"{self._provider}: the login cannot be renewed, for nothing can be written: {error}"
-            raise ProviderError("auth", message, next=steps) from error
+            raise ProviderError("auth", message, next=["make room, or mend the folder's mode"]) from error
 
     async def _latest(self) -> tuple[Entry, Tokens]:
         if not self._unsaved or self._known is None:

@@ -15,7 +15,7 @@ HEAD = 16_384
 SECONDS = 10.0
 PAGE = """<!doctype html><meta charset="utf-8"><title>Sylph</title>
 <style>body{{font:1.1em system-ui;max-width:32em;margin:20vh auto;padding:0 1em}}</style><p>{words}</p>"""
-DONE = "You are logged in. You can close this page and go back to the terminal."
+DONE = "Sylph has heard of your login. You can close this page and go back to the terminal."
 AGAIN = "This login is over already. You can close this page."
 STRANGE = "This page does not belong to the login that Sylph waits for. Nothing was done."
 
