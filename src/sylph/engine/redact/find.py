@@ -64,9 +64,12 @@ class Finder:
 
     def _matches(self, text: str) -> Iterator[Found]:
         low = text.lower()
+        windows: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for number in self._possible(text, low):
             pattern, regex = self._patterns[number], self._regex(number)
-            for start, end in _windows(text, low, pattern.hints):
+            if pattern.hints not in windows:
+                windows[pattern.hints] = _windows(text, low, pattern.hints)
+            for start, end in windows[pattern.hints]:
                 for match in regex.finditer(text, start, end):
                     found = Found(*match.span(1 if regex.groups else 0), pattern.name)
                     value = text[found.start : found.end]
