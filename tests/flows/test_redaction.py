@@ -95,6 +95,18 @@ async def test_it_can_be_switched_off_and_told_what_to_leave_alone(sylph: Sylph,
     assert "sk-proj-otherABC123456789012345678" in server.requests[2].users[0]
 
 
+async def test_values_in_the_config_are_masked_where_it_is_shown(sylph: Sylph) -> None:
+    configure(sylph, '[redact]\nliterals = ["a long value that nobody sees", "short one"]\n')
+    for shown in (
+        await sylph.run("config"),
+        await sylph.run("config", "--json"),
+        await sylph.run("config", "get", "redact.literals"),
+    ):
+        assert (shown.code, "nobody" in shown.out, "…sees, …" in shown.out) == (0, False, True)
+    assert (await sylph.run("config", "set", "redact.patterns.badge", "EMP-[0-9]+")).code == 0
+    assert (await sylph.run("config", "get", "redact.patterns.badge")).out == "EMP-[0-9]+\n"
+
+
 async def test_configured_keys_and_variables_are_secret_wherever_they_stand(sylph: Sylph, model: Model) -> None:
     server = await model([call("shell", command="echo a-key-for-tests; echo correcthorse"), say("Yes.")])
     sylph.environ["MY_SERVICE_TOKEN"] = "correcthorse"
