@@ -418,8 +418,18 @@ async def test_a_server_that_knows_only_chat_is_spoken_to_in_chat(client: Client
     assert b'"messages":' in responses.body(HELLO)
 
 
-async def test_a_model_that_is_not_there_is_no_reason_to_speak_otherwise(client: Client) -> None:
-    async with ModelServer([fail(404, "The model 'gpt-5' does not exist")], dialects=("responses",)) as server:
+async def test_where_nothing_is_in_either_dialect_nothing_is_learnt(client: Client) -> None:
+    async with ModelServer(dialects=("ollama",)) as server:
+        responses = provider(server.url, client, own=False)
+        with pytest.raises(ProviderError) as caught:
+            await chunks(responses)
+    assert caught.value.failure == "not_found"
+    assert b'"input":' in responses.body(HELLO)
+
+
+@pytest.mark.parametrize("words", ["The model 'gpt-5' does not exist", "The API deployment does not exist"])
+async def test_a_model_that_is_not_there_is_no_reason_to_speak_otherwise(client: Client, words: str) -> None:
+    async with ModelServer([fail(404, words)], dialects=("responses",)) as server:
         responses = provider(server.url, client, own=False)
         with pytest.raises(ProviderError) as caught:
             await chunks(responses)

@@ -36,7 +36,7 @@ OPTIONAL = {
 THOUGHTLESS = r"^(ft:)?(gpt-[34]|chatgpt|davinci|babbage)"
 # How a server says that it has no such door at all.
 NOT_SPOKEN = (404, 405, 501)
-ABOUT_MODEL = r"\bmodel"
+ABOUT_MODEL = r"\bmodel|deployment"
 
 logger = logging.getLogger(__name__)
 
@@ -142,8 +142,14 @@ class OpenAIResponses:
         async with AsyncExitStack() as stack:
             response = await self._open(stack, request, body)
             if response is None:
-                async for chunk in self._chat.stream(request, self._chat.body(request)):
-                    yield chunk
+                self._other = True
+                try:
+                    async for chunk in self._chat.stream(request, self._chat.body(request)):
+                        yield chunk
+                except ProviderError as error:
+                    # Nothing is there in either dialect: so nothing was learnt.
+                    self._other = error.failure != "not_found"
+                    raise
                 return
             try:
                 async for piece in response:
@@ -180,7 +186,6 @@ class OpenAIResponses:
         said = await response.read()
         if response.status in NOT_SPOKEN and not self.endpoint.own and not complaint(said).says(ABOUT_MODEL):
             logger.info("%s at %s speaks Chat Completions, and no Responses", self.name, self.endpoint.base_url)
-            self._other = True
             return None
         learned = response.status in (400, 422) and self._learn(said, request)
         if learned or (response.status in BLIND and self._learn_blind(said, request)):
