@@ -23,6 +23,7 @@ from sylph.config import load
 from sylph.core import commands, facts, signals
 from sylph.core.deliveries import DeliveryConfirmed
 from sylph.core.events import Body, Event
+from sylph.core.tool import Picture
 from sylph.engine.runtime import NewSession
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +60,10 @@ price_out = 2.0
 command = ["sh", "-c", 'test -e "$HOME/told" || {{ touch "$HOME/told"; exit 1; }}']
 """
 
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c636060606000000005"
+    "0001a5f645400000000049454e44ae426082"
+)
 SPOKEN = ("chat", "responses", "ollama", "anthropic", "gemini")
 Story = Callable[["Stage"], Awaitable[None]]
 
@@ -370,6 +375,23 @@ THRIFTY = [
 ]
 
 
+async def replaced(stage: Stage) -> None:
+    """The model does not answer, another one takes over with its tools; the next turn is the first one's again."""
+    await stage.begin()
+    await stage.send(commands.SetRole(role="fallback", model="spoken-responses/m"))
+    await stage.send(commands.SetRole(role="background", model="openai/other"))
+    await stage.send(commands.SetRole(role="background", model=""))
+    picture = Picture(data=PIXEL, media="image/png", name="dot.png")
+    await stage.say("do it")
+    await stage.say("and now?")
+    await stage.say("and with a picture?", files=(picture,))
+
+
+# As often as it is tried, and then once more.
+BUSY = fail(429, "slow down", headers={"retry-after": "0"})
+REPLACED = [*[BUSY] * 5, call("shell", command="echo instead"), say("Done instead."), say("Back."), *[BUSY] * 5]
+
+
 async def program(home: Path, *words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         ROOT / ".venv" / "bin" / "sylph", *words, cwd=WORKSPACE, env=_environ(home),
@@ -468,6 +490,7 @@ STORIES: dict[str, tuple[Story, object]] = {
     "undone": (undone, UNDONE),
     "notified": (notified, NOTIFIED),
     "thrifty": (thrifty, THRIFTY),
+    "replaced": (replaced, REPLACED),
     "dialects": (dialects, DIALECTS),
 }
 

@@ -137,7 +137,7 @@ async def test_roles_are_listed_and_can_be_named_for_a_task(sylph: Sylph, model:
 
 async def test_a_prompt_only_grows_and_every_request_says_so(sylph: Sylph, model: Model) -> None:
     main = await model([call("list", path="."), *(say(f"Answer {number}.") for number in range(5))])
-    runs = [await sylph.run("--json", "begin")]
+    runs = [await sylph.run("-m", "openai-chat/scripted", "--json", "begin")]
     runs.append(await sylph.run("-s", "last", "--mode", "plan", "--json", "another mode, another process"))
     session = runs[0].events[0]["session"]
     runs.append(await sylph.run("-s", session, "--json", "once more"))

@@ -50,7 +50,7 @@ class Routes(Struct, frozen=True, kw_only=True):
         wanted: Sequence[str] = [summary.roles[FALLBACK]] if FALLBACK in summary.roles else self.fallback
         passed: dict[str, str] = {}
         for model in wanted:
-            if model == summary.model or model in summary.fallen:
+            if model in (summary.model, summary.substitute, *summary.fallen):
                 continue
             why = unfit(gateway, model, request)
             if not why:
