@@ -13,6 +13,8 @@ from sylph.engine.redact.terms import Terms
 
 # After so many characters RE2 is loaded, which takes 10 to 20 ms; whoever says little does without it.
 MUCH = 20_000
+# What a short text costs without it, as if it were so much longer.
+EACH = 150
 # How far from a hint a secret can begin and end.
 BEFORE, AFTER = 300, 20_000
 MEMORY = 64_000_000
@@ -83,7 +85,7 @@ class Finder:
 
     def _possible(self, text: str, low: str) -> Iterable[int]:
         """Which patterns may be in the text."""
-        self._seen += len(text)
+        self._seen += len(text) + EACH
         if self._seen >= MUCH and (found := self._sieve()) is not None:
             seen = found.Match(text.encode("utf-8", "replace")) or ()
             # The last one is in every text: without it RE2 has given up for want of memory.

@@ -68,10 +68,9 @@ PLAIN = frozenset(
         "missed",
     ]
 )
-SMALL = 64
 # A shorter value of a variable is more likely a word that stands elsewhere too.
 LONG = 8
-REMEMBERED = 50_000
+REMEMBERED = 20_000
 # So many values that were met are looked for wherever they stand.
 LEARNED = 200
 # Found by the words around them: without those they would not be known again.
@@ -135,6 +134,7 @@ class Redactor(Veil):
         self._key = b""
         self._clean: set[int] = set()
         self._sent: set[int] = set()
+        self._passed: dict[int, Message] = {}
         self._known: dict[str, str] = {}
         self._learned: dict[str, str] = {}
         self._loaded: tuple[Finder, Vault] | None = None
@@ -163,8 +163,8 @@ class Redactor(Veil):
         if self._terms.enabled and len(value) >= SHORTEST and value not in self._known:
             self._parts()
             self._known = {**self._known, value: kind_of(name)}
-            self._clean.clear()
-            self._sent.clear()
+            for seen in (self._clean, self._sent, self._passed):
+                seen.clear()
 
     def forget(self, value: str) -> int:
         self._learned = {known: kind for known, kind in self._learned.items() if value not in known}
@@ -274,7 +274,10 @@ class Redactor(Veil):
         """What goes out. All of it comes from the log, where no secret is; but older logs may hold some."""
         if not self._terms.enabled:
             return request
-        system, messages = self._outgoing(request.system), tuple(map(self._message, request.messages))
+        system, passed = self._outgoing(request.system), self._passed
+        if system == request.system and all(id(message) in passed for message in request.messages):
+            return request
+        messages = tuple(map(self._message, request.messages))
         same = system == request.system and all(a is b for a, b in zip(messages, request.messages, strict=True))
         return request if same else replace(request, system=system, messages=messages)
 
@@ -283,6 +286,8 @@ class Redactor(Veil):
         return self._struct(reply) if self._terms.enabled else reply
 
     def _message(self, message: Message) -> Message:
+        if id(message) in self._passed:
+            return message
         text, reasoning = self._outgoing(message.text), self._outgoing(message.reasoning)
         calls = tuple(map(self._call, message.calls))
         native = message.native
@@ -290,6 +295,10 @@ class Redactor(Veil):
             native = None
         same = text == message.text and reasoning == message.reasoning and native is message.native
         if same and all(a is b for a, b in zip(calls, message.calls, strict=True)):
+            if len(self._passed) > REMEMBERED:
+                self._passed.clear()
+            # Kept with its number, so that no other one can get it.
+            self._passed[id(message)] = message
             return message
         return replace(message, text=text, reasoning=reasoning, calls=calls, native=native)
 
@@ -342,10 +351,9 @@ class Redactor(Veil):
 
 def _remembered(text: str, clean: set[int]) -> str:
     """Nothing is in it: the next time that is known."""
-    if len(text) >= SMALL:
-        if len(clean) > REMEMBERED:
-            clean.clear()
-        clean.add(hash(text))
+    if len(clean) > REMEMBERED:
+        clean.clear()
+    clean.add(hash(text))
     return text
 
 
