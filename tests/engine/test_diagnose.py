@@ -240,9 +240,9 @@ WRONG: dict[str, tuple[Changes, str, str]] = {
     ),
     "cut answer": ({"answer": responded(finish="length")}, "model warn", "1 answer cut at the model's limit"),
     "filtered": ({"answer": responded(finish="filtered")}, "model warn", "provider's filter"),
-    "shrunk": ({"second": requested(50)}, "prompt warn", "from 100 to 50 bytes, and nothing explains it"),
+    "shrunk": ({"second": requested(50)}, "prompt warn", "(100 bytes, then 50): nothing explains it"),
     "another head": ({"second": requested(50, head="i")}, "prompt note", "another head"),
-    "compacted": ({"second": (squeezed(10), requested(50))}, "prompt note", "from 100 to 50 bytes: a compaction"),
+    "compacted": ({"second": (squeezed(10), requested(50))}, "prompt note", "(100 bytes, then 50): a compaction"),
     "rewound": ({"second": (facts.HistoryRewound(to=3), requested(50))}, "prompt note", "a retry"),
     "other model": (
         {"second": (facts.SessionModel(model="n/n", was="m/m"), requested(50))},
@@ -413,7 +413,7 @@ def test_every_next_action_is_a_command_that_there_is() -> None:
         for words in (words for step in one.next for words in _commands(step)):
             command = sylph.get_command(context, words[0])
             assert command, words
-            if isinstance(command, click.Group):
+            if isinstance(command, click.Group) and len(words) > 1:
                 command = command.commands[words[1]]
             flags = {flag for param in command.params for flag in param.opts}
             assert {word for word in words if word.startswith("--")} <= flags, words

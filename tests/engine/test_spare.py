@@ -94,6 +94,14 @@ async def ready(folder: Path) -> int:
     raise AssertionError("none was set up")
 
 
+async def gone(folder: Path) -> None:
+    for _ in range(500):
+        if not list(alive(folder, spare.WAIT)):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(list(alive(folder)))
+
+
 async def ran(runner: Runner, grip: Grip, command: str, cwd: str = "") -> Ran:
     order = Order(argv=("/bin/sh", "-c", command), cwd=cwd or str(grip.workspace), env=ENV)
     found = await CallRuns(runner, f"k{next(NUMBERS)}", grip).run(order, lambda _: None)
@@ -150,6 +158,7 @@ async def test_one_whose_mounts_have_moved_is_not_used(sandbox: Sandbox, grip: G
 async def test_one_that_was_killed_is_not_used(runner: Runner, grip: Grip, work: Path) -> None:
     await ran(runner, grip, "true")
     os.kill(await ready(work.parent), signal.SIGKILL)
+    await gone(work.parent)
     assert (await ran(runner, grip, "echo here")).head == b"here\n"
 
 
@@ -179,8 +188,4 @@ async def test_none_is_left_when_the_runner_ends(runner: Runner, grip: Grip, wor
     await ran(runner, grip, "true")
     await ready(work.parent)
     runner.close()
-    for _ in range(200):
-        if not list(alive(work.parent)):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(list(alive(work.parent)))
+    await gone(work.parent)

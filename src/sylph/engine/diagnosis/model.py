@@ -77,19 +77,25 @@ def prompt(case: Case) -> Iterator[Finding]:
             continue
         if before and before[1].head != event.body.head:
             causes["another head (a newer Sylph, other tools)"] = event.seq
-        if before and event.body.bytes < before[1].bytes:
+        if before and _anew(event.body, before[1]):
             yield _shorter(case, before, (event.seq, event.body), causes)
         before, causes = (event.seq, event.body), {}
+
+
+def _anew(now: facts.ModelRequested, before: facts.ModelRequested) -> bool:
+    """Whether a prompt does not go on from the one before. It says so itself; older ones are told by their length."""
+    return now.bytes < before.bytes if now.kept is None else now.missed not in ("", "first")
 
 
 def _shorter(
     case: Case, before: tuple[int, facts.ModelRequested], now: tuple[int, facts.ModelRequested], causes: dict[str, int]
 ) -> Finding:
-    size = f"from {before[1].bytes:,} to {now[1].bytes:,} bytes"
+    size = f"{before[1].bytes:,} bytes, then {now[1].bytes:,}"
     if causes:
-        message = f"The prompt shrank {size}: {', '.join(causes)}."
+        message = f"The prompt began anew ({size}): {', '.join(causes)}."
         return Finding("prompt", "note", message, (*causes.values(), now[0]), (case.facts,))
-    message = f"The prompt shrank {size}, and nothing explains it: the provider's cache was lost."
+    what = f"{now[1].missed} changed, " if now[1].missed else ""
+    message = f"The prompt began anew ({size}): {what}nothing explains it: the provider's cache was lost."
     return Finding("prompt", "warn", message, (before[0], now[0]), (case.facts, f"sylph verify {case.session}"))
 
 
@@ -99,7 +105,7 @@ def _cause(event: Event) -> str:
             return "a compaction"
         case facts.HistoryRewound():
             return "a retry"
-        case facts.SessionModel():
+        case facts.SessionModel() | facts.ModelFellBack():
             return "another model"
         case facts.SessionErased():
             return "an erasure"
