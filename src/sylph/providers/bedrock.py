@@ -20,7 +20,8 @@ from sylph.providers.bedrock_reply import BROKEN, ConverseReply, Packet
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.eventstream import Frame, Frames
 from sylph.providers.failures import excerpt, failure
-from sylph.providers.shown import BLIND, shows
+from sylph.providers.minded import Minded
+from sylph.providers.shown import BLIND
 from sylph.providers.sigv4 import Scope, keys_of, sign
 
 ANSWER = "answer"
@@ -138,7 +139,7 @@ class Bedrock:
         self._now = now
         found = re.search(REGION, endpoint.base_url)
         self._region = found[1] if found else DEFAULT_REGION
-        self._refused = set(refused)
+        self._refused = Minded(refused, OPTIONAL, BLIND)
         self._learned: dict[str, ModelInfo] = {}
         self._conversation = Conversation(endpoint.name)
 
@@ -152,7 +153,7 @@ class Bedrock:
             system=[{"text": request.system}, *([POINT] if marks else [])] if request.system else None,
             toolConfig=_tools(request, marks=marks),
             messages=self._conversation.encode(
-                request, sees=self._sees(request.model), marks=bool(marks), native=native
+                request, sees=self._refused.sees(request.model), marks=bool(marks), native=native
             ),
         )
         limit = request.max_tokens or claude.output(request.model)
@@ -239,28 +240,13 @@ class Bedrock:
         if response.status == 200:
             return response
         said = said or await response.read()
-        if response.status in (400, 403) and self._learn(said, request, body):
+        if response.status in (400, 403) and self._refused.learn(said, request, body):
             return await self._open(stack, request, self.body(request))
         raise await meant(
             self,
             request.model,
             failure(self.endpoint, request.model, said, status=response.status, headers=response.headers),
         )
-
-    def _learn(self, said: bytes, request: Request, body: bytes) -> bool:
-        """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""
-        for option, (words, sent) in OPTIONAL.items():
-            if option not in self._refused and sent in body and re.search(words, said):
-                self._refused.add(option)
-                return True
-        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
-            self._refused.add(f"{IMAGES} {request.model}")
-            return True
-        return False
-
-    def _sees(self, model: str) -> bool:
-        """Whether it is shown images: unless it is known to mind."""
-        return not self._refused & {IMAGES, f"{IMAGES} {model}"}
 
     def _marks(self, model: str) -> str:
         """Which models have a cache that wants marks: `all` parts of a prompt, or only its `text`."""

@@ -20,8 +20,9 @@ from sylph.providers.exchange import get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.gemini_messages import Conversation, signs, version
 from sylph.providers.gemini_reply import GeminiReply, Packet
+from sylph.providers.minded import Minded
 from sylph.providers.schema_cut import gemini
-from sylph.providers.shown import BLIND, shows
+from sylph.providers.shown import BLIND
 
 KEY = "x-goog-api-key"
 PAGE, VERTEX_PAGE, PAGES = 1_000, 100, 20
@@ -116,7 +117,7 @@ class Gemini:
     def __init__(self, endpoint: Endpoint, client: Client, *, refused: Iterable[str] = ()) -> None:
         self.endpoint = _opened(endpoint)
         self._client = client
-        self._refused = set(refused)
+        self._refused = Minded(refused, OPTIONAL, BLIND)
         self._learned: dict[str, ModelInfo] = {}
         self._tools: tuple[tuple[ToolSpec, ...], bool, msgspec.Raw] = ((), False, msgspec.Raw())
         self._conversation = Conversation(endpoint.name)
@@ -134,7 +135,7 @@ class Gemini:
             systemInstruction={"parts": [{"text": request.system}]} if request.system else None,
             generationConfig=self._generation(request),
             contents=self._conversation.encode(
-                request, sees=self._sees(request.model), native="native" not in self._refused
+                request, sees=self._refused.sees(request.model), native="native" not in self._refused
             ),
         )
         if tools or search:
@@ -192,28 +193,13 @@ class Gemini:
         if response.status == 200:
             return response
         said = await response.read()
-        if response.status == 400 and self._learn(said, request, body):
+        if response.status == 400 and self._refused.learn(said, request, body):
             return await self._open(stack, request, self.body(request))
         raise await meant(
             self,
             request.model,
             failure(self.endpoint, request.model, said, status=response.status, headers=response.headers),
         )
-
-    def _learn(self, said: bytes, request: Request, body: bytes) -> bool:
-        """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""
-        for option, (words, sent) in OPTIONAL.items():
-            if option not in self._refused and sent in body and re.search(words, said):
-                self._refused.add(option)
-                return True
-        if re.search(BLIND, said) and self._sees(request.model) and shows(request.messages):
-            self._refused.add(f"{IMAGES} {request.model}")
-            return True
-        return False
-
-    def _sees(self, model: str) -> bool:
-        """Whether it is shown images: unless it is known to mind."""
-        return not self._refused & {IMAGES, f"{IMAGES} {model}"}
 
     def _encoded(self, tools: tuple[ToolSpec, ...], *, search: bool) -> msgspec.Raw:
         """The tools' JSON, made once as long as the same tools come again."""

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
-from sylph.providers import choose
+from sylph.providers.asking import MEANT_SECONDS, listen, meant
 from sylph.providers.chat_messages import shows
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import get, post
@@ -20,13 +20,11 @@ from sylph.providers.failures import excerpt, failure
 from sylph.providers.ollama_messages import OllamaMessages, Said
 from sylph.providers.ollama_stream import OllamaStream
 
-LINGER = 0.25
 # A model that could hold more gets this much, unless it is set: the memory for it is taken at once.
 LARGEST = 32_768
 # What is asked of each model of a list; a list must not take longer for it.
 DETAIL_SECONDS = 0.2
 LEARN_SECONDS = 5.0
-MEANT_SECONDS = 2.0
 IMAGES, THINK = "images", "think"
 OPTIONAL = (THINK,)
 # It says that it does not know an image, or lacks the part of the model that would.
@@ -102,16 +100,9 @@ class Ollama:
         stream = OllamaStream(self.endpoint, request.model)
         async with AsyncExitStack() as stack:
             response = await self._open(stack, request, body)
-            try:
-                async for piece in response:
-                    for chunk in stream.feed(piece):
-                        yield chunk
-                    if stream.done:
-                        await response.drain(LINGER)
-                        break
-            except ProviderError as error:
-                if error.failure != "cut" or not stream.done:
-                    raise
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 
@@ -180,13 +171,10 @@ class Ollama:
             able = await self._having(lambda info: info.calls is True)
             steps = [f"choose one that can: -m {self.name}/{name}" for name in able[:3]] or ["sylph models"]
             return ProviderError("bad_request", str(error), status=error.status, next=steps)
-        if error.failure != "not_found":
-            return error
-        known = await self._having(lambda _: True)
-        near = choose.close(model, known) or known[:5]
-        hint = [f"Did you mean {' or '.join(f'{self.name}/{name}' for name in near)}?"] if near else []
-        steps = [*hint, f"or get it: ollama pull {model}", *error.trouble.next]
-        return ProviderError("not_found", str(error), status=error.status, next=steps)
+        if error.failure == "not_found":
+            steps = [f"or get it: ollama pull {model}", *error.trouble.next]
+            error = ProviderError("not_found", str(error), status=error.status, next=steps)
+        return await meant(self, model, error)
 
     async def _having(self, able: Callable[[ModelInfo], bool]) -> list[str]:
         try:

@@ -57,6 +57,11 @@ class OllamaStream:
         self._calls: list[ToolCall] = []
         self._usage = Usage()
 
+    @property
+    def complete(self) -> bool:
+        """Whether the answer is all there, whatever happens to the connection now."""
+        return self.done
+
     def feed(self, piece: bytes) -> list[Chunk]:
         """What `piece` adds, at least a sign of life."""
         *lines, self._held = (self._held + piece).split(b"\n") if b"\n" in piece else (self._held + piece,)

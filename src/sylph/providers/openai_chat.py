@@ -1,9 +1,8 @@
 """The OpenAI Chat Completions dialect, as spoken by OpenAI, Ollama, llama.cpp, vLLM, LM Studio and many more."""
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
-from sylph.providers import choose
+from sylph.providers.asking import listen, meant
 from sylph.providers.chat_messages import Said, Wire, shows
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
@@ -20,9 +19,6 @@ from sylph.providers.exchange import get, post
 from sylph.providers.failures import excerpt, failure
 from sylph.providers.schemas import answer_format
 
-# A stream that has said all should end now; this long we wait for it, to use its connection again.
-LINGER = 0.25
-MEANT_SECONDS = 2.0
 # What a server may refuse, and the words in its complaint that tell so.
 OPTIONAL = {
     "stream_options": b"stream_options",
@@ -116,16 +112,9 @@ class OpenAIChat:
         stream = ChatStream(self.endpoint, request.model)
         async with AsyncExitStack() as stack:
             response = await self._open(stack, request, body)
-            try:
-                async for piece in response:
-                    for chunk in stream.feed(piece):
-                        yield chunk
-                    if stream.done:
-                        await response.drain(LINGER)
-                        break
-            except ProviderError as error:
-                if error.failure != "cut" or not stream.complete:
-                    raise
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 
@@ -155,18 +144,7 @@ class OpenAIChat:
         if learned or (response.status in BLIND and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
         error = failure(self.endpoint, request.model, said, status=response.status, headers=response.headers)
-        raise await self.meant(request.model, error) if error.failure == "not_found" else error
-
-    async def meant(self, model: str, error: ProviderError) -> ProviderError:
-        """The same error, with the models whose names come close. None of them is ever taken instead."""
-        try:
-            async with asyncio.timeout(MEANT_SECONDS):
-                known = [info.name for info in await self.models()]
-        except (ProviderError, TimeoutError):
-            return error
-        near = choose.close(model, known) or known[:5]
-        hint = [f"Did you mean {' or '.join(f'{self.name}/{name}' for name in near)}?"] if near else []
-        return ProviderError("not_found", str(error), status=error.status, next=[*hint, *error.trouble.next])
+        raise await meant(self, request.model, error)
 
     def _learn(self, said: bytes, request: Request) -> bool:
         """Whether the complaint is about an option that was sent; it is not sent to this endpoint again."""

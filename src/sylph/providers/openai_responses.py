@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import msgspec
@@ -13,11 +13,12 @@ from sylph.core.errors import ProviderError
 from sylph.core.provider import Alive, Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
+from sylph.providers.asking import listen, meant
 from sylph.providers.chat_messages import shows
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import post
 from sylph.providers.failures import complaint, failure
-from sylph.providers.openai_chat import BLIND, IMAGES, LINGER, PICTURED, OpenAIChat
+from sylph.providers.openai_chat import BLIND, IMAGES, PICTURED, OpenAIChat
 from sylph.providers.responses_items import Items
 from sylph.providers.responses_socket import NoSocket, Prompt, Sockets
 from sylph.providers.responses_stream import ResponsesStream
@@ -151,16 +152,9 @@ class OpenAIResponses:
                     self._other = error.failure != "not_found"
                     raise
                 return
-            try:
-                async for piece in response:
-                    for chunk in stream.feed(piece):
-                        yield chunk
-                    if stream.done:
-                        await response.drain(LINGER)
-                        break
-            except ProviderError as error:
-                if error.failure != "cut" or not stream.done:
-                    raise
+            async with aclosing(listen(response, stream)) as heard:
+                async for chunk in heard:
+                    yield chunk
         for chunk in stream.close():
             yield chunk
 
@@ -191,7 +185,7 @@ class OpenAIResponses:
         if learned or (response.status in BLIND and self._learn_blind(said, request)):
             return await self._open(stack, request, self.body(request))
         error = failure(self.endpoint, request.model, said, status=response.status, headers=response.headers)
-        raise await self._chat.meant(request.model, error) if error.failure == "not_found" else error
+        raise await meant(self, request.model, error)
 
     def _learn(self, said: bytes, request: Request) -> bool:
         """Whether the complaint is about an option that was sent; it is not sent for this model again."""

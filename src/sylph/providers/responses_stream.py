@@ -35,6 +35,11 @@ class ResponsesStream:
         self._document: bytearray | None = None
 
     @property
+    def complete(self) -> bool:
+        """Whether the answer is all there, whatever happens to the connection now."""
+        return self.done
+
+    @property
     def done(self) -> bool:
         """Whether the answer is all there, whatever happens to the connection now."""
         return self._reply.over
