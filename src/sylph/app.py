@@ -63,7 +63,7 @@ LAST_TRY = 5.0
 GLANCE = 3.0
 NO_MODEL = (
     "sylph connect PROVIDER  saves a key, or logs in",
-    "or set OPENAI_API_KEY (and OPENAI_BASE_URL for another service than OpenAI)",
+    "or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …; OPENAI_BASE_URL for any compatible service",
     "or start a local model server: Ollama, llama.cpp, vLLM and LM Studio are found by themselves",
     "or name a service in the config file: sylph config edit",
     "or chat with a small model on this machine, without tools: sylph models install small",

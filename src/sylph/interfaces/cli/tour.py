@@ -142,7 +142,8 @@ async def _prove(guide: "Guide", session: str) -> None:
     guide.tell("Both sessions are kept (sylph session list); the folder is removed.")
     guide.title("Now with a real model")
     guide.tell(
-        "Set OPENAI_API_KEY (and OPENAI_BASE_URL for another service), or start Ollama, llama.cpp, vLLM or LM Studio. "
+        "`sylph connect` saves a key of Anthropic, OpenAI, Google or another provider; "
+        "Ollama, llama.cpp, vLLM and LM Studio are found by themselves. "
         'Then: sylph "explain this project", or just sylph for the chat. '
         "With no key and no server, sylph models install small brings a small model to chat with, without tools."
     )
