@@ -226,7 +226,9 @@ def test_a_yes_for_the_session_covers_the_same_kind_of_command(command: str, cov
     assert decide(shell(covers, covers_not, grants=grants)).decision == "ask"
 
 
-@pytest.mark.parametrize("command", ["bash -c x", "python3 -c x", "sudo ls", "env A=1 ls", "find . -exec rm {} +"])
+@pytest.mark.parametrize(
+    "command", ["bash -c x", "python3 -c x", "sudo ls", "env A=1 ls", "find . -exec rm {} +", "rm -rf build", "mv a b"]
+)
 def test_what_can_do_anything_is_granted_only_word_for_word(command: str) -> None:
     judged = Judged("write", "caution", commands=(command,))
     (grant,) = narrow.session("shell", judged, WS, "d", by_content=False)
@@ -252,3 +254,37 @@ def test_what_is_granted_covers_the_call_it_was_granted_for(judged: Judged, name
 def test_a_rule_is_told_in_words() -> None:
     assert told(Rule(decision="deny", tool="shell", command="git push *")) == "deny shell: command git push *"
     assert told(Rule(decision="allow")) == "allow *"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git push", "git push origin main", "/usr/bin/git push", "git -C . push", "git --no-pager push x",
+     "git -c a.b=c push", "git --git-dir=.git push", "./git --work-tree . push"],
+)  # fmt: skip
+def test_a_forbidden_command_is_known_by_every_name_it_goes_by(command: str) -> None:
+    rules = Rules(user=(Rule(decision="deny", command="git push *"),))
+    assert decide(shell(command, mode="trust", rules=rules)).decision == "deny"
+    assert decide(shell("git pull", mode="trust", rules=rules)).decision == "allow"
+
+
+def test_a_permission_is_for_the_command_as_it_stands() -> None:
+    rules = Rules(user=(Rule(decision="allow", command="git push *"),))
+    assert decide(shell("git push x", rules=rules)).decision == "allow"
+    assert decide(shell("git -C /elsewhere push x", rules=rules)).decision == "ask"
+    assert decide(shell("./git push x", rules=rules)).decision == "ask"
+
+
+def test_where_commands_are_forbidden_what_cannot_be_read_is_asked_about() -> None:
+    case = shell("echo make x", "sh", mode="trust")
+    hidden = replace(case, judged=replace(case.judged, unsure=True))
+    assert decide(hidden).decision == "allow"
+    assert decide(replace(hidden, rules=Rules(user=(Rule(decision="deny", command="make *"),)))).decision == "ask"
+
+
+def test_what_is_too_wide_for_a_dangerous_call_leaves_it_to_the_rules_after_it() -> None:
+    rules = Rules(user=(Rule(decision="allow", command="git *"), Rule(decision="deny", command="git push *")))
+    case = shell("git push --force", mode="trust", rules=rules)
+    dangerous = replace(case, judged=replace(case.judged, risk="dangerous"))
+    ruling = decide(dangerous)
+    assert ruling.decision == "deny"
+    assert any("too wide" in step.reason for step in ruling.path)

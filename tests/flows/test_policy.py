@@ -128,3 +128,27 @@ async def test_in_the_chat_questions_come_one_after_the_other(sylph: Sylph, mode
     chat.type("\x04")
     assert await chat.end() == 0
     assert [path.name for path in sylph.workspace.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["allow", "--command", ""], "--command is empty"),
+        (["allow"], "would allow every call"),
+        (["deny", "--tool", "*"], "would deny every call"),
+        (["deny", "--tool", "shell", "--until", "2020-01-01"], "over already"),
+    ],
+)
+async def test_a_rule_that_nobody_can_mean_is_refused(sylph: Sylph, words: list[str], said: str) -> None:
+    done = await sylph.run("policy", "add", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not (sylph.home / "sylph" / "rules.toml").exists()
+
+
+async def test_a_forbidden_command_does_not_run_by_another_name(sylph: Sylph, model: Model) -> None:
+    await sylph.run("policy", "add", "deny", "--command", "touch *")
+    lines = ["touch a", "/usr/bin/touch b", "env touch c", "sh -c 'touch d'", "$(echo touch) e", "echo touch f | sh"]
+    await model([*(call("shell", command=each) for each in lines), say("I could not.")])
+    await sylph.run("--mode", "trust", "touch it")
+    assert list(sylph.workspace.iterdir()) == []

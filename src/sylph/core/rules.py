@@ -14,6 +14,8 @@ from sylph.core.globs import matcher
 from sylph.core.permission import Decision, Rule
 
 ITEMS = ("command", "path", "host")
+# Options of git itself that are followed by a value.
+GIT_VALUES = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source")
 STRICT: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -122,7 +124,30 @@ def _covers(rule: Rule, subject: Subject, left: dict[str, set[str]]) -> bool:
 
 
 def _touches(rule: Rule, subject: Subject) -> bool:
-    return all(any(_matches(rule, item, each, subject) for each in _items(subject, item)) for item in _wanted(rule))
+    return all(any(_matches(rule, item, each, subject) for each in _named(subject, item)) for item in _wanted(rule))
+
+
+def _named(subject: Subject, item: str) -> tuple[str, ...]:
+    """What a rule that forbids is held against: commands by every name they go by."""
+    items = _items(subject, item)
+    return tuple(name for each in items for name in spoken(each)) if item == "command" else items
+
+
+def spoken(command: str) -> tuple[str, ...]:
+    """A command as it stands, without the way to its program, and git's without what comes before its own command."""
+    program, _, rest = command.partition(" ")
+    plain = f"{program.rpartition('/')[2]} {rest}".rstrip()
+    return tuple(dict.fromkeys((command, plain, _git(plain))))
+
+
+def _git(command: str) -> str:
+    program, *words = command.split(" ")
+    if program != "git":
+        return command
+    while words and words[0].startswith("-"):
+        takes = words[0] in GIT_VALUES
+        words = words[2 if takes else 1 :]
+    return " ".join([program, *words])
 
 
 def _wanted(rule: Rule) -> list[str]:
@@ -158,6 +183,8 @@ def check(rule: Rule) -> str:
     """What is wrong with a rule, if anything is."""
     if not rule.tool:
         return "it fits no tool: leave the name out to fit all"
+    if rule.command and not rule.command.strip():
+        return "its command is only blanks"
     try:
         _path(rule.path, "/")
     except ToolError as error:

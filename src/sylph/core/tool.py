@@ -57,6 +57,8 @@ class Judged(Struct, frozen=True):
     """Machines it reaches, where they are named."""
     commands: tuple[str, ...] = ()
     """Simple commands it runs, each as one line of words."""
+    unsure: bool = False
+    """Whether it may run commands beside these, which only the run can tell."""
     outside: bool = False
     """Whether it asks to run outside of the sandbox; that is a person's to allow, each time."""
 

@@ -37,6 +37,13 @@ WILD = frozenset(
         *("xargs", "zsh"),
     )
 )
+# What they destroy is in their arguments: a pattern would allow everything else.
+GRAVE = frozenset(
+    (
+        *("chmod", "chown", "cp", "dd", "install", "kill", "killall", "ln", "mv", "pkill", "rm", "rmdir", "rsync"),
+        *("shred", "tar", "tee", "truncate", "unzip"),
+    )
+)
 LONG = 300
 
 
@@ -90,7 +97,7 @@ def _pattern(command: str) -> str:
     program = words[0].rpartition("/")[2]
     if not _plain(command) or len(command) > LONG or "=" in words[0] or not program:
         return ""
-    if program in WILD or program.startswith(("python", "perl", "ruby", "node")):
+    if program in WILD or program in GRAVE or program.startswith(("python", "perl", "ruby", "node")):
         return command
     if program not in HANDY:
         return f"{words[0]} *" if _ordinary(words[:1]) else command

@@ -102,15 +102,17 @@ def _mode(case: Case) -> Step:
 
 def _lifted(case: Case, mode: Step) -> list[Step]:
     """What the user's own rules say."""
-    rule = first(case.rules.user, case.subject)
-    if rule is None:
-        return []
-    step = Step("rule", rule.decision, _rule(rule, "your rule"))
-    if rule.decision != "allow":
-        return [step]
-    if case.judged.risk == "dangerous" and wide(rule):
-        return [Step("rule", mode.decision, f"{_rule(rule, 'your rule')}: too wide for what is dangerous")]
-    return [step] if mode.decision == "ask" else []
+    dangerous = case.judged.risk == "dangerous"
+    # What is too wide for a dangerous call does not decide about it: those after it may.
+    fit = tuple(rule for rule in case.rules.user if not (dangerous and rule.decision == "allow" and wide(rule)))
+    passed = first(case.rules.user, case.subject) if dangerous else None
+    steps: list[Step] = []
+    if passed and passed.decision == "allow" and wide(passed):
+        steps.append(Step("rule", mode.decision, f"{_rule(passed, 'your rule')}: too wide for what is dangerous"))
+    rule = first(fit, case.subject)
+    if rule and (rule.decision != "allow" or mode.decision == "ask"):
+        steps.append(Step("rule", rule.decision, _rule(rule, "your rule")))
+    return steps
 
 
 def _tightened(case: Case) -> list[Step]:
@@ -121,7 +123,7 @@ def _tightened(case: Case) -> list[Step]:
         steps.append(Step("project", rule.decision, _rule(rule, "the project's rule")))
     if case.rules.trouble and case.judged.effect != "read":
         steps.append(Step("project", "ask", case.rules.trouble))
-    if case.command and not case.judged.commands and _about_commands(case):
+    if case.command and (not case.judged.commands or case.judged.unsure) and _about_commands(case):
         steps.append(Step("rule", "ask", "which commands it runs cannot be told, so your rules cannot be applied"))
     if case.command and not case.confined and case.judged.effect != "read":
         steps.append(Step("sandbox", "ask", "no sandbox is to be had here, so each command is asked about"))

@@ -10,11 +10,12 @@ import msgspec
 
 from sylph.app import App, rulebook_of
 from sylph.config.rulebook import PROJECT
+from sylph.core.clock import SystemClock
 from sylph.core.errors import ToolError, UserError
 from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission import Decision, Rule
-from sylph.core.rules import check, told
+from sylph.core.rules import check, live, told
 from sylph.core.similar import guess
 from sylph.core.tool import Tool
 from sylph.engine.explain import Explained, explain
@@ -82,13 +83,28 @@ def _note(source: str, rule: Rule) -> str:
 @click.pass_obj
 def add(door: Door, line: str, **named: Any) -> int:
     """Remember a rule for all projects. What is not named fits everything."""
+    if empty := [name for name, value in {**named, "command": line}.items() if value == "" and _given(name)]:
+        raise UserError(f"--{empty[0]} is empty.", next=["leave it out to fit everything", "sylph policy add --help"])
     rule = Rule(command=line, **named)
+    if not (rule.command or rule.path or rule.host) and rule.tool == "*":
+        raise UserError(
+            f"That would {rule.decision} every call there is.",
+            next=["name a --tool, --path, --command or --host", "modes are for all calls: sylph --mode plan"],
+        )
+    if rule.until and not live([rule], SystemClock().now()):
+        raise UserError(f"{rule.until} is over already.", next=["give a day to come, as 2030-01-31"])
     if wrong := check(rule):
         raise UserError(f"That is not a rule: {wrong}.", next=["sylph policy add --help"])
     book = rulebook_of(door.config)
     book.remember([rule])
     put(f"Remembered in {book.file}: {told(rule)}.")
     return 0
+
+
+def _given(name: str) -> bool:
+    """Whether the person wrote the option, and did not leave it out."""
+    option = "line" if name == "command" else name
+    return click.get_current_context().get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE
 
 
 @command.command("remove")

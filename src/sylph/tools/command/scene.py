@@ -14,6 +14,11 @@ from sylph.core.protected import guarded
 from sylph.core.tool import Judged
 from sylph.tools.command.expand import Arg
 
+# Reasons that mean: which commands are run cannot be told.
+HIDDEN = (
+    "runs a program that only", "runs a text that only", "runs a script that only", "runs a command of git that only",
+    "runs what another", "runs what was", "changes what the names of commands",
+)  # fmt: skip
 EFFECTS: tuple[Effect, ...] = ("read", "write", "external", "self")
 RISKS: tuple[Risk, ...] = ("safe", "caution", "dangerous")
 SHOWN = 70
@@ -36,6 +41,8 @@ class Scene(Struct):
     writes: dict[str, None] = field(default_factory=dict[str, None])
     hosts: dict[str, None] = field(default_factory=dict[str, None])
     commands: dict[str, None] = field(default_factory=dict[str, None])
+    unsure: bool = False
+    """Whether other commands may be run than can be read off the line."""
     reaches: int = 0
     """How often something outside of this machine was reached for."""
     _worst: tuple[int, int] = (-1, -1)
@@ -50,11 +57,13 @@ class Scene(Struct):
             writes=tuple(self.writes),
             hosts=tuple(self.hosts),
             commands=tuple(self.commands),
+            unsure=self.unsure,
         )
 
     def note(self, effect: Effect, risk: Risk, reason: str) -> None:
         """The command that is looked at does this."""
         self.reaches += effect == "external"
+        self.unsure = self.unsure or reason.startswith(HIDDEN)
         rank = (RISKS.index(risk), EFFECTS.index(effect))
         if rank > self._worst:
             self._worst = rank

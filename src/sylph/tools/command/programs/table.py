@@ -3,7 +3,7 @@
 import re
 
 from sylph.tools.command.call import Call, Handler
-from sylph.tools.command.programs import build, change, git, look, reach, system, text, wrap
+from sylph.tools.command.programs import build, change, git, look, own, reach, system, text, wrap
 
 PROGRAMS: dict[str, Handler] = {
     **look.TABLE,
@@ -13,6 +13,7 @@ PROGRAMS: dict[str, Handler] = {
     **build.TABLE,
     **reach.TABLE,
     **system.TABLE,
+    **own.TABLE,
     **wrap.TABLE,
 }
 _VERSIONED = re.compile(
