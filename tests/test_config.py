@@ -134,3 +134,9 @@ def test_the_terminal_and_the_proxies(tmp_path: Path) -> None:
     assert config.terminal.editor == "ed"
     assert (config.proxy.https, config.proxy.no) == ("http://p", "a,b")
     assert locate({"TERM": "dumb"}).terminal.dumb
+
+
+@pytest.mark.parametrize("told", ['[redact]\nallow = ["("]\n', '[redact.patterns]\nbadge = "EMP-[0-9"\n'])
+def test_a_pattern_that_is_none_is_told_before_it_stops_everything(tmp_path: Path, told: str) -> None:
+    with pytest.raises(UserError, match="is no regular expression"):
+        loaded(tmp_path, told)

@@ -31,7 +31,7 @@ from sylph.engine.log import Log
 from sylph.engine.permit import Consent
 from sylph.engine.redact.terms import Terms as Hiding
 from sylph.engine.redact.veil import Redactor
-from sylph.engine.routes import FALLBACK, MAIN, ROLES, Routes
+from sylph.engine.routes import ALONE, FALLBACK, MAIN, ROLES, Routes
 from sylph.engine.runtime import Parts, Runtime
 from sylph.engine.sandbox import Caps, Terms
 from sylph.engine.sandbox.hosts import rules_of
@@ -122,7 +122,12 @@ class App(Struct, frozen=True, kw_only=True):
     async def choose(self, wanted: str = "") -> str:
         """The model to use, as `provider/model`: the one that is wanted or configured, else the best one there is."""
         if wanted.startswith("@") and (role := self._role(wanted[1:])):
-            return role
+            return await self._known(role)
+        if wanted[1:] in ALONE and wanted.startswith("@"):
+            raise NoModel(
+                f"There is no model for the role {wanted[1:]}.",
+                next=[f"sylph config set roles.{wanted[1:]} provider/model", "sylph roles"],
+            )
         if wanted and not wanted.startswith("@"):
             return await self._known(wanted)
         if self.config.settings.model:
@@ -144,6 +149,11 @@ class App(Struct, frozen=True, kw_only=True):
             raise UserError(f"There is no role {name!r}.{guess(name, ROLES)}", next=[f"the roles: {known}"])
         found = routes_of(self.config).fallback[:1] if name == FALLBACK else (self.roles.get(name, ""),)
         return next(iter(found), "")
+
+    def unknown(self, models: Iterable[str]) -> list[str]:
+        """Which of them no service is set up for."""
+        known = {each.name for each in discover.named(self.sources)}
+        return [model for model in models if model.partition("/")[0] not in known or "/" not in model]
 
     @property
     def roles(self) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ async def other(sylph: Sylph) -> AsyncGenerator["Other", None]:
             'probe = false\nmodel = "openai/scripted"\n[limits]\nretries = 0\n'
             f'[roles]\nfallback = ["other/small", "other/spare"]\n'
             f'[providers.other]\nbase_url = "{server.url}"\n'
-            "[providers.other.models.small]\nwindow = 100\n"
+            "[providers.other.models.small]\nwindow = 4000\n"
         )
         yield Other(server, steps)
 
@@ -49,7 +49,7 @@ async def test_another_model_takes_over_loudly_with_tools_and_all(sylph: Sylph, 
     done = await sylph.run("--mode", "trust", "--json", "go on")
     (fell,) = facts(done, "model.fell_back")
     assert (fell["model"], fell["to"]) == ("openai/scripted", "other/spare")
-    assert fell["passed"] == {"other/small": "its window of 100 tokens is too small"}
+    assert fell["passed"] == {"other/small": "its window of 4,000 tokens is too small"}
     assert (sylph.workspace / "a.txt").read_text() == "x"
     assert other.models == ["spare", "spare"]
     assert {tool["function"]["name"] for tool in other.server.requests[0].json["tools"]} >= {"shell", "write"}
@@ -129,6 +129,14 @@ async def test_roles_are_listed_and_can_be_named_for_a_task(sylph: Sylph, model:
     assert listed["embed"] == ("", "")
     done = await sylph.run("-m", "@background", "who?")
     assert done.out == "From behind.\n"
+    assert listed["main"] == ("openai/scripted", "config")
+    nobody = await sylph.run("-m", "@embed", "who?")
+    assert nobody.code == 4
+    assert "config set roles.embed" in nobody.err
+    await sylph.run("config", "set", "roles.judge", "nowhere/x")
+    for command in ("roles", "doctor"):
+        told = await sylph.run(command)
+        assert "there is no provider for nowhere/x" in told.out + told.err
     wrong = await sylph.run("-m", "@backgrund", "who?")
     assert wrong.code == 2
     assert "Did you mean 'background'?" in wrong.err

@@ -1,5 +1,6 @@
 """Dotted keys: the way into the settings, for checking, showing and changing them."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
@@ -126,6 +127,18 @@ def _wrong(value: object, kind: Any, key: str) -> Iterator[Fault]:
         choices = choices_of(kind)
         said = f"must be one of {', '.join(choices)}" if choices else str(error).replace("`", "").lower()
         yield Fault(key, f"{said} (it is {shown(key, value)})")
+    else:
+        yield from _patterns(key, value)
+
+
+def _patterns(key: str, value: object) -> Iterator[Fault]:
+    """What is meant as a regular expression and is none: it would stop everything later."""
+    if key == "redact.allow" or key.startswith("redact.patterns."):
+        for each in cast("list[str]", value) if isinstance(value, list | tuple) else [str(value)]:
+            try:
+                re.compile(each)
+            except re.error as error:
+                yield Fault(key, f"{each!r} is no regular expression: {error}")
 
 
 def type_at(key: str) -> Any:

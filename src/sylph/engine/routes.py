@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sylph.core.errors import PASSING, NoModel, ProviderError, Trouble
 from sylph.core.provider import ModelInfo, Request
@@ -12,7 +13,11 @@ from sylph.engine.history import CHARS_PER_TOKEN
 from sylph.engine.summary import Summary
 
 MAIN, FALLBACK = "main", "fallback"
+# Tokens that an answer should have room for.
+ANSWER = 1_000
 ROLES = (MAIN, "scout", "judge", "background", "embed", FALLBACK)
+# Roles that nobody else fills.
+ALONE = ("embed", FALLBACK)
 # Another service may do better at these. Whatever else goes wrong, somebody has to change something first:
 # a key, a name, the request; a model that refuses is not gone around.
 ELSEWHERE = PASSING | {"breaker_open"}
@@ -69,14 +74,16 @@ def unfit(gateway: Gateway, model: str, request: Request) -> str:
         return "it takes no tools"
     if not info.sees and any(message.images for message in request.messages):
         return "it is not known to take images"
-    return _too_long(info, request)
+    return _too_long(gateway, model, info, request)
 
 
-def _too_long(info: ModelInfo, request: Request) -> str:
-    said = len(request.system) + sum(len(message.text) for message in request.messages)
-    if info.window and said // CHARS_PER_TOKEN > info.window:
-        return f"its window of {info.window:,} tokens is too small"
-    return ""
+def _too_long(gateway: Gateway, model: str, info: ModelInfo, request: Request) -> str:
+    """Held against all that would be sent, tools included, with some room for the answer."""
+    if not info.window:
+        return ""
+    provider, bare = gateway.find(model)
+    said = len(provider.body(replace(request, model=bare))) // CHARS_PER_TOKEN
+    return f"its window of {info.window:,} tokens is too small" if said + ANSWER > info.window else ""
 
 
 def nowhere(error: ProviderError, choice: Choice) -> ProviderError:

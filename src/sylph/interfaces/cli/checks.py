@@ -114,7 +114,17 @@ def config(found: Config) -> Finding:
 
 async def program(app: App) -> list[Finding]:
     """What only the built program can tell: the store, the sandbox and the model services."""
-    return [*await store(app), *budget(app), sandbox(app), *services(await reach(app, seconds=SECONDS))]
+    asked = services(await reach(app, seconds=SECONDS))
+    return [*await store(app), *budget(app), sandbox(app), *asked, *roles(app)]
+
+
+def roles(app: App) -> Iterator[Finding]:
+    """Models that are to do something, and that no service is set up for: one learns it too late otherwise."""
+    told = {**app.roles, "fallback": " ".join(app.config.settings.roles.fallback)}
+    for role, models in told.items():
+        for model in app.unknown(models.split()):
+            said = f"{role}: there is no provider for {model}"
+            yield Finding("roles", "warn", said, (f"sylph config set roles.{role} provider/model", "sylph models"))
 
 
 async def store(app: App) -> list[Finding]:
