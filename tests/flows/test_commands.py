@@ -84,6 +84,18 @@ async def test_a_session_is_renamed_deleted_and_brought_back(talked: Sylph) -> N
     assert len((await talked.run("session", "list", "--json")).json) == 1
 
 
+async def test_what_is_done_to_a_session_is_told_as_json(talked: Sylph) -> None:
+    (session,) = (await talked.run("session", "list", "--json")).json
+    fork = (await talked.run("session", "fork", session["id"], "--json")).json["session"]
+    for words, more in [
+        (("rename", fork, "a", "title"), {"title": "a title"}),
+        (("delete", fork), {"forever": False}),
+        (("restore", fork), {}),
+        (("delete", fork, "--forever", "--yes"), {"forever": True}),
+    ]:
+        assert (await talked.run("session", *words, "--json")).json == {"session": fork, **more}
+
+
 async def test_the_last_deleted_is_restored(talked: Sylph, model: Model) -> None:
     (session,) = (await talked.run("session", "list", "--json")).json
     assert (await talked.run("session", "restore", "last")).code == 1
@@ -201,6 +213,15 @@ async def test_the_doctor_works_though_the_config_is_wrong(sylph: Sylph) -> None
     assert "must be one of trust" in told.out
 
 
+async def test_the_doctor_reads_the_rules(talked: Sylph) -> None:
+    for file in (talked.home / "sylph" / "rules.toml", talked.workspace / ".sylph" / "rules.toml"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("rules = 5")
+        told = await talked.run("doctor")
+        assert (told.code, "fail  rules" in told.out, str(file) in told.out) == (1, True, True)
+        file.unlink()
+
+
 async def test_the_doctor_names_a_service_that_does_not_answer(sylph: Sylph) -> None:
     told = await sylph.run("doctor", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert told.code == 1
@@ -233,6 +254,8 @@ async def test_config_is_changed_and_keeps_its_comments(sylph: Sylph) -> None:
     assert (await sylph.run("config", "get", "limits.rounds")).out == "7\n"
     assert file.read_text().startswith("# mine\nprobe = false  # no\n")
     assert file.stat().st_mode & 0o777 == 0o600
+    told = (await sylph.run("config", "set", "limits.rounds", "7", "--json")).json
+    assert told == {"key": "limits.rounds", "file": str(file)}
     assert (await sylph.run("config", "unset", "limits.rounds")).code == 0
     assert (await sylph.run("config", "get", "limits.rounds")).out != "7\n"
 

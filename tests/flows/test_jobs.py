@@ -34,8 +34,10 @@ async def test_a_job_is_started_talked_to_and_ended_from_the_command_line(sylph:
 async def test_a_job_nobody_knows_is_answered_with_what_to_do(sylph: Sylph, model: Model) -> None:
     await model([say("Hello.")])
     await sylph.run("hello")
-    done = await sylph.run("job", "output", "last.t9_c9")
-    assert (done.code, "sylph job list --all" in done.err) == (1, True)
+    for name in ("last.t9_c9", "nosuch"):
+        done = await sylph.run("job", "stop", name)
+        assert (done.code, "sylph job list --all" in done.err) == (1, True)
+        assert f"There is no job '{name}'" in done.err
 
 
 async def test_a_job_of_a_killed_sylph_hears_the_next_one_and_hears_it_once(sylph: Sylph, model: Model) -> None:
@@ -60,6 +62,14 @@ async def test_a_job_of_a_killed_sylph_hears_the_next_one_and_hears_it_once(sylp
 
 async def test_a_session_that_is_removed_takes_its_jobs_along(sylph: Sylph, model: Model) -> None:
     await model([call("job", action="start", command="sleep 30"), say("Started.")])
-    await sylph.run("--mode", "trust", "start it")
+    done = await sylph.run("--mode", "trust", "start it")
+    (job,) = (await sylph.run("job", "list", "--json")).json
+    told = f"still running: sleep 30 → sylph job stop {job['id']}"
+    assert told in done.err
+    chat = await sylph.open("chat", "-s", "last")
+    await chat.see("scripted · trust")
+    chat.type("\x04")
+    await chat.end()
+    await chat.see(told)
     await sylph.run("session", "delete", "last", "--forever", "--yes")
     assert list((sylph.home / "sylph" / "data" / "runs").iterdir()) == []

@@ -97,6 +97,72 @@ async def test_a_person_changes_the_command_before_it_runs(sylph: Sylph, model: 
     assert await terminal.end() == 0
     assert [path.name for path in sylph.workspace.iterdir()] == ["right"]
     assert "the user changed the arguments" in str(server.requests[1].json["messages"][-1])
+    assert "▸ shell  touch right" in terminal.text
+    assert "▸ shell  touch right" in (await sylph.run("session", "show", "last")).out
+
+
+async def test_in_the_chat_a_change_is_asked_for(sylph: Sylph, model: Model) -> None:
+    await model([call("shell", command="touch wrong"), say("All right.")])
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("touch it\r")
+    await chat.see("[y] yes")
+    chat.type("e\r")
+    await chat.see("the command to run instead (just Enter goes back)")
+    chat.type("/bin/touch right\r")
+    await chat.see("▸ shell  /bin/touch right")
+    await chat.see("2 rounds")
+    chat.type("\x04")
+    assert await chat.end() == 0
+    assert [path.name for path in sylph.workspace.iterdir()] == ["right"]
+
+
+async def test_closing_the_input_is_a_no_of_the_person(sylph: Sylph, model: Model) -> None:
+    await model([call("shell", command="touch wrong"), say("Not done.")])
+    terminal = await sylph.open("touch it")
+    await terminal.see("[n] no: ")
+    terminal.type("e")
+    await terminal.see("the command to run instead:")
+    terminal.type("\x04")
+    await terminal.see("Not done.")
+    assert await terminal.end() == 0
+    assert "the user said no" in terminal.text
+    assert "no terminal" not in terminal.text
+
+
+async def test_all_of_a_long_file_can_be_viewed_before_the_answer(sylph: Sylph, model: Model) -> None:
+    rows = "".join(f"row {number}\n" for number in range(300))
+    await model([call("write", path="a.txt", content=rows), say("Written.")])
+    terminal = await sylph.open("write it")
+    await terminal.see("[n] no: ")
+    assert "row 299" not in terminal.text
+    terminal.type("v")
+    await terminal.see("row 299")
+    await terminal.see("[n] no: ", times=2)
+    terminal.type("y")
+    await terminal.see("Written.")
+    assert await terminal.end() == 0
+    assert (sylph.workspace / "a.txt").read_text() == rows
+
+
+async def test_a_mode_is_not_advised_where_none_would_help(sylph: Sylph, model: Model) -> None:
+    await model([call("write", path=".env", content="x"), say("No.")])
+    done = await sylph.run("--mode", "trust", "write it")
+    assert "1 approval answered with no: no terminal to ask on." in done.err
+    assert "`--mode`" not in done.err
+
+
+async def test_a_command_in_braces_is_no_json(sylph: Sylph) -> None:
+    found = (await sylph.run("policy", "explain", "--json", "shell", "{ cat; } < .env")).json
+    assert found["arguments"]["command"] == "{ cat; } < .env"
+    bare = await sylph.run("policy", "explain", "shell")
+    assert (bare.code, 'sylph policy explain shell "rm -rf build"' in bare.err) == (2, True)
+
+
+async def test_rules_are_added_and_removed_as_json(sylph: Sylph) -> None:
+    added = (await sylph.run("policy", "add", "deny", "--tool", "write", "--json")).json
+    assert (added["rule"]["decision"], added["rule"]["tool"]) == ("deny", "write")
+    assert (await sylph.run("policy", "remove", "1", "--json")).json == added
 
 
 async def test_a_long_task_asks_a_handful_of_times(sylph: Sylph, model: Model) -> None:

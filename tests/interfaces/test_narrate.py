@@ -164,3 +164,24 @@ def test_the_table_of_events() -> None:
     (row,) = event_rows(events(CALLED))
     assert row[0] == "1"
     assert row[3:5] == ("tool.called", "sylph")
+
+
+def test_a_call_is_told_as_the_person_changed_it() -> None:
+    decided = facts.ToolDecided(
+        call="c1",
+        decision="allow",
+        reason="you changed it and said yes",
+        by="user",
+        effect="write",
+        risk="safe",
+        arguments='{"command":"make two"}',
+    )
+    done = told(CALLED, decided, FINISHED)[-1]
+    assert isinstance(done, Done)
+    assert done.title == "shell  make two"
+    assert "▸ shell  make two  ✗ exit 2  1.2 s" in text(transcript(events(CALLED, decided, FINISHED)))
+
+
+def test_a_full_stop_does_not_stand_before_what_follows() -> None:
+    failed = facts.ModelFailed(model="m", trouble=Trouble("network", "It went away."), attempt=1, retry_ms=1000)
+    assert shown(failed) == ["! It went away; trying again in 1.0 s"]

@@ -69,6 +69,7 @@ async def test_nothing_is_ever_overwritten(desk: Desk) -> None:
         ("delete", {"path": "d/.."}, "bad_path"),
         ("delete", {"path": "nope"}, "not_found"),
         ("delete", {"path": ".git"}, "protected_path"),
+        ("create_directory", {"path": "d/file"}, "exists"),
         ("create_directory", {"path": "d/file/x"}, "not_a_directory"),
         ("create_directory", {"path": "out/x"}, "outside_workspace"),
     ],

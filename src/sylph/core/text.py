@@ -18,6 +18,16 @@ def first_line(text: str, limit: int = 72) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
+def clause(text: str) -> str:
+    """Without its full stop, so that the sentence can go on."""
+    return text.removesuffix(".")
+
+
+def sentence(text: str) -> str:
+    """With a full stop, unless it ends in a mark of its own."""
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+
+
 def count(number: int, noun: str) -> str:
     """`1 turn`, `2 turns`, `1,234 events`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

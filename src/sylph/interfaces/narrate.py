@@ -1,12 +1,13 @@
 """A turn as it is told to somebody who watches: events in, what to show out. Pure; each door shows it its own way."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sylph.core import budget, deliveries, facts, gauge, signals
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
-from sylph.core.text import count
+from sylph.core.text import clause, count
 from sylph.engine.redact.stream import Revealed
 from sylph.engine.redact.veil import Veil
 from sylph.engine.summary import Summary
@@ -149,6 +150,10 @@ class Narrator:
                 return (Piece(shown),) if shown else ()
             case facts.ModelResponded() as body:
                 return self._responded(body)
+            case facts.ToolDecided(call=call, arguments=arguments) if arguments and call in self.calls:
+                # From here on it is what the person made of it.
+                self.calls[call] = replace(self.calls[call], arguments=arguments)
+                return ()
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
                 return self._call(event)
             case facts.ModelFailed(usage=Usage() as usage, cost=most) as body:
@@ -336,7 +341,9 @@ def _delivery(event: Event) -> tuple[Act, ...]:
             return shown if body.urgency == "low" else (*shown, Rang())
         case deliveries.DeliveryFailed(id=id, trouble=trouble, retry_ms=pause):
             again = "it is given up" if pause is None else f"trying again in {took(pause)}"
-            return _note(f"! not delivered by {id.rpartition('.')[2]}: {flat(trouble.message, 200)}; {again}", "warn")
+            return _note(
+                f"! not delivered by {id.rpartition('.')[2]}: {clause(flat(trouble.message, 200))}; {again}", "warn"
+            )
         case _:
             return ()
 
@@ -344,13 +351,13 @@ def _delivery(event: Event) -> tuple[Act, ...]:
 def _failed(body: facts.ModelFailed) -> tuple[Act, ...]:
     if body.retry_ms is None:
         return ()
-    said = f"! {flat(body.trouble.message, 200)}; trying again in {took(body.retry_ms)}"
+    said = f"! {clause(flat(body.trouble.message, 200))}; trying again in {took(body.retry_ms)}"
     return (Shown((line(said, "warn"),)), Busy("next try", body.retry_ms))
 
 
 def _fell_back(body: facts.ModelFellBack) -> tuple[Act, ...]:
     then = f"{flat(body.to)} takes over for this turn" if body.to else "nobody can take over"
-    said = f"! {flat(body.model)} did not answer ({flat(body.trouble.message, 200)}); {then}"
+    said = f"! {flat(body.model)} did not answer ({clause(flat(body.trouble.message, 200))}); {then}"
     passed = [f"  {flat(model)} was passed over: {flat(why)}" for model, why in body.passed.items()]
     return (Shown((line(said, "warn"), *(line(row, "dim") for row in passed)), always=True),)
 

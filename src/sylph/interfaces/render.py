@@ -19,6 +19,8 @@ EXACT: frozenset[Style] = frozenset({"code", "add", "del"})
 # The argument that says most about a call, best first; the others follow as key=value.
 TELLING = ("command", "path", "pattern", "query", "url", "glob", "question", "text")
 LONG = frozenset({"content", "old", "new", "patch", "edits"})
+# How much of what a call would do is shown with its approval.
+SHOWN = 200
 STEPS = {"pending": "○", "doing": "◐", "done": "●", "dropped": "✗"}
 
 
@@ -173,8 +175,16 @@ def question_lines(asked: Asked, called: ToolCalled | None = None) -> list[Line]
     if asked.kind == "question":
         return [*question, *diff_lines(asked.detail), *numbered(asked.choices)]
     arguments = called.arguments if called else ""
-    detail = diff_lines(asked.detail, limit=200) or argument_lines(arguments)
+    detail = diff_lines(asked.detail, limit=SHOWN) or argument_lines(arguments)
     return [*question, *detail, *_danger(asked), *_warning(asked.detail, arguments), *_covered(asked)]
+
+
+def unseen(asked: Asked, called: ToolCalled | None) -> list[Line]:
+    """All that a call was given, where its approval shows less of it; else nothing."""
+    if called is None or not asked.detail or asked.calls or asked.kind != "approval":
+        return []
+    whole = argument_lines(called.arguments)
+    return whole if len(whole) > len(diff_lines(asked.detail, limit=SHOWN)) else []
 
 
 def _danger(asked: Asked) -> list[Line]:

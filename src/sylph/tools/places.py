@@ -230,6 +230,9 @@ async def make(args: Make, context: Context) -> Result:
     with reported(args.path):
         if path.is_dir():
             return Result(text=f"{args.path} is there already.")
+        if path.exists():
+            hint = ["Choose another name, or move the file away first."]
+            raise ToolError(f"{args.path} exists already, and is no folder.", kind="exists", next=hint)
         path.mkdir(parents=True)
     return Result(text=f"Made {shown(context.workspace, path)}/.")
 

@@ -71,6 +71,8 @@ def test_a_mistyped_command_is_refused(words: list[str]) -> None:
         (APPROVAL, " A ", Answer(id="q", answer="session")),
         (APPROVAL, "no", Answer(id="q", answer="no")),
         (APPROVAL, "n use the other", Answer(id="q", answer="no", reason="use the other")),
+        (APPROVAL, "no, use another name", Answer(id="q", answer="no", reason="use another name")),
+        (APPROVAL, "nothing", None),
         (APPROVAL, "yes but", None),
         (APPROVAL, "", None),
         (CHOICE, "2", Answer(id="q", answer="blue")),
@@ -107,7 +109,34 @@ def test_the_same_once_more_is_meant() -> None:
     replies = Replies()
     with pytest.raises(UserError, match="no choice 7"):
         replies.answer(FREE, "7")
-    assert replies.answer(FREE, "7").answer == "7"
+    assert replies.answer(FREE, "7") == Answer(id="q", answer="7")
+
+
+def test_a_change_is_asked_for_and_can_be_left() -> None:
+    asked = Asked(id="q", kind="approval", question="?", choices=("yes", "edit", "no"))
+    call, replies = '{"command":"make one","cwd":"."}', Replies()
+    assert replies.answer(asked, "e", call) is None
+    assert replies.prompt(asked, call) == "the command to run instead (just Enter goes back)"
+    assert replies.answer(asked, "", call) is None
+    assert replies.prompt(asked, call).startswith("[y] yes")
+    replies.answer(asked, "e", call)
+    answer = replies.answer(asked, "{ cat; } < a", call)
+    assert answer == Answer(id="q", answer="edit", arguments='{"command":"{ cat; } < a","cwd":"."}')
+    replies.answer(asked, "e", '{"path":"a"}')
+    with pytest.raises(UserError, match="what to change, as JSON"):
+        replies.answer(asked, "b", '{"path":"a"}')
+
+
+def test_what_does_not_answer_is_told_what_to_type() -> None:
+    asked = Asked(id="q", kind="approval", question="?", choices=("yes", "session", "edit", "no"))
+    with pytest.raises(UserError) as raised:
+        Replies().answer(asked, "perhaps", '{"command":"make"}')
+    told = ("y: yes", "a: yes, for this session", "e COMMAND: change it", "n, or n WHY: no")
+    assert raised.value.trouble.next == told
+
+
+def test_all_of_a_long_call_can_be_viewed() -> None:
+    assert prompt_of(APPROVAL, cut=True) == "[y] yes  [a] yes, for this session  [v] view all of it  [n] no"
 
 
 def test_a_key_typed_twice_is_no_message() -> None:

@@ -1,5 +1,6 @@
 """Questions of a turn, put to the person at the terminal."""
 
+import re
 import shutil
 from typing import Any
 
@@ -10,10 +11,11 @@ from sylph.core.facts import Asked, ToolCalled
 from sylph.interfaces.cli.keyboard import END, Keyboard
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.cli.table import width
-from sylph.interfaces.render import line, question_lines
+from sylph.interfaces.render import line, question_lines, unseen
 
 NOBODY = "no terminal to ask on"
 KEYS = {"y": "yes", "a": "session", "r": "always", "e": "edit", "n": "no"}
+VIEW = "v"
 WORDS = {
     "yes": "yes",
     "session": "yes, for this session",
@@ -21,6 +23,8 @@ WORDS = {
     "edit": "change it",
     "no": "no",
 }
+# A word, and after it whatever else was typed: `n`, `no, use another name`, `e make two`.
+TYPED = re.compile(r"(\w*)[,;:.!]*(?:\s+(.*))?", re.DOTALL)
 
 
 def refusal(asked: Asked) -> Answer:
@@ -28,10 +32,16 @@ def refusal(asked: Asked) -> Answer:
     return Answer(id=asked.id, answer="no", reason=NOBODY, actor="nobody")
 
 
-def prompt_of(asked: Asked, columns: int = 80) -> str:
-    """What the person can answer, in as many rows as that needs."""
+def declined(asked: Asked) -> Answer:
+    """The answer of a person who closed the input instead of giving one."""
+    return Answer(id=asked.id, answer="no")
+
+
+def prompt_of(asked: Asked, columns: int = 80, *, cut: bool = False) -> str:
+    """What the person can answer, in as many rows as that needs; and look at, where what is shown was `cut`."""
     if asked.kind == "approval":
-        return packed([f"[{key}] {WORDS[word]}" for key, word in KEYS.items() if word in asked.choices], columns)
+        parts = [f"[{key}] {WORDS[word]}" for key, word in KEYS.items() if word in asked.choices]
+        return packed([*parts[:-1], f"[{VIEW}] view all of it", parts[-1]] if cut else parts, columns)
     if not asked.choices:
         return "your answer"
     return f"a number from 1 to {len(asked.choices)}" + (", or your own words" if asked.free else "")
@@ -43,15 +53,36 @@ def packed(parts: list[str], columns: int) -> str:
     return row if width(row) < columns - 4 else "\n".join(parts)
 
 
+def ways(asked: Asked, arguments: str = "") -> list[str]:
+    """Each thing that can be typed, and what it means."""
+    if asked.kind != "approval":
+        return [prompt_of(asked)]
+    instead = "e COMMAND" if "command" in _fields(arguments) else 'e {"NAME": "VALUE"}'
+    typed = {"edit": instead, "no": "n, or n WHY"}
+    return [f"{typed.get(word, key)}: {WORDS[word]}" for key, word in KEYS.items() if word in asked.choices]
+
+
+def changing(arguments: str) -> str:
+    """What is asked for when a call is to be changed."""
+    command = "command" in _fields(arguments)
+    return "the command to run instead" if command else 'what to change, as JSON like {"path": "b.txt"}'
+
+
+def begins_edit(asked: Asked, text: str) -> bool:
+    """Whether the person wants to change the call, but has not said into what."""
+    return asked.kind == "approval" and "edit" in asked.choices and text.strip().lower() in ("e", "edit")
+
+
 def answer_of(asked: Asked, text: str, arguments: str = "") -> Answer | None:
     """The answer that `text` gives; None where it gives none.
 
     After `n` comes the reason, if there is one; after `e` what is to be run instead of the call's `arguments`.
     """
     text = text.strip()
-    word, _, rest = text.partition(" ")
     if asked.kind == "approval":
-        choice = KEYS.get(word.lower(), word.lower())
+        typed = TYPED.fullmatch(text)
+        word, rest = (typed[1].lower(), typed[2] or "") if typed else ("", "")
+        choice = KEYS.get(word, word)
         if choice == "edit" and choice in asked.choices:
             changed = edited(arguments, rest.strip())
             return Answer(id=asked.id, answer=choice, arguments=changed) if changed else None
@@ -66,14 +97,18 @@ def answer_of(asked: Asked, text: str, arguments: str = "") -> Answer | None:
 
 def edited(arguments: str, text: str) -> str:
     """A call's arguments with those that `text` names as JSON, or with another command line; empty if it is neither."""
+    before, changed = _fields(arguments), _fields(text)
+    if not changed and text and "command" in before:
+        changed = {"command": text}
+    return msgspec.json.encode({**before, **changed}).decode() if changed else ""
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """A JSON object; what is none has no fields."""
     try:
-        before = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-        changed = msgspec.json.decode(text, type=dict[str, Any]) if text.startswith("{") else {"command": text}
+        return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:
-        return ""
-    if not text or (not text.startswith("{") and "command" not in before):
-        return ""
-    return msgspec.json.encode({**before, **changed}).decode()
+        return {}
 
 
 def doubtful(asked: Asked, text: str) -> bool:
@@ -90,7 +125,7 @@ async def ask(asked: Asked, called: ToolCalled | None, keyboard: Keyboard, scree
     """Shows the question and waits for its answer."""
     screen.note(question_lines(asked, called), always=True)
     if asked.kind == "approval":
-        return await _approval(asked, called.arguments if called else "", keyboard, screen)
+        return await _approval(asked, called, keyboard, screen)
     return await _question(asked, keyboard, screen)
 
 
@@ -110,20 +145,27 @@ async def _question(asked: Asked, keyboard: Keyboard, screen: Screen) -> Answer:
             return answer
 
 
-async def _approval(asked: Asked, arguments: str, keyboard: Keyboard, screen: Screen) -> Answer:
-    *above, last = prompt_of(asked, shutil.get_terminal_size().columns).split("\n")
+async def _approval(asked: Asked, called: ToolCalled | None, keyboard: Keyboard, screen: Screen) -> Answer:
+    whole = unseen(asked, called)
+    *above, last = prompt_of(asked, shutil.get_terminal_size().columns, cut=bool(whole)).split("\n")
 
     def invite() -> None:
         screen.note([line(f"  {row}", "bold") for row in above], always=True)
         screen.ask(f"  {last}: ")
 
-    key = await keyboard.key(lambda key: KEYS.get(key.strip().lower()) in asked.choices, invite)
+    def wanted(key: str) -> bool:
+        typed = key.strip().lower()
+        return KEYS.get(typed) in asked.choices or (typed == VIEW and bool(whole))
+
+    while (key := await keyboard.key(wanted, invite)).strip().lower() == VIEW:
+        screen.heard("view")
+        screen.note(whole, always=True)
     choice = KEYS.get(key.strip().lower())
     if choice is None:
-        return refusal(asked)
+        return declined(asked) if key == END else refusal(asked)
     screen.heard(WORDS[choice])
     if choice == "edit":
-        return await _edit(asked, arguments, keyboard, screen)
+        return await _edit(asked, called.arguments if called else "", keyboard, screen)
     if choice != "no":
         return Answer(id=asked.id, answer=choice)
     screen.ask("  why, for the model (or just Enter): ")
@@ -133,14 +175,13 @@ async def _approval(asked: Asked, arguments: str, keyboard: Keyboard, screen: Sc
 
 
 async def _edit(asked: Asked, arguments: str, keyboard: Keyboard, screen: Screen) -> Answer:
-    command = '"command"' in arguments
-    wanted = "the command to run instead" if command else 'what to change, as JSON like {"path": "b.txt"}'
     while True:
-        screen.ask(f"  {wanted}: ")
+        screen.ask(f"  {changing(arguments)}: ")
         text = await keyboard.line()
-        screen.heard()
+        # Ctrl-D ends no line.
+        screen.heard("no" if text == END else "")
         if text == END:
-            return refusal(asked)
+            return declined(asked)
         if changed := edited(arguments, text.strip()):
             return Answer(id=asked.id, answer="edit", arguments=changed)
-        screen.note([line("  That is not valid JSON.", "warn")], always=True)
+        screen.note([line(f"  That is not {changing(arguments)}.", "warn")], always=True)

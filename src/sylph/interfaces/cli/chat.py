@@ -17,6 +17,7 @@ from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.interrupts import heard
 from sylph.interfaces.cli.lines import Lines
+from sylph.interfaces.cli.ongoing import ongoing
 from sylph.interfaces.cli.options import Options, work
 from sylph.interfaces.cli.recap import greeting
 from sylph.interfaces.cli.run import named
@@ -51,7 +52,9 @@ async def open_chat(app: App, options: Options, summary: Summary | None = None) 
     if chat.now.id and (left := await app.delivered(chat.now.id)):
         chat.front.note([line(left, "warn")])
     if chat.now.inputs and not options.quiet:
-        chat.front.note([line(f"{chat.now.id} · sylph resume {chat.now.id}", "dim")])
+        chat.front.note(
+            [*ongoing(app.runtime, chat.now.id), line(f"{chat.now.id} · sylph resume {chat.now.id}", "dim")]
+        )
     return code
 
 
@@ -77,7 +80,8 @@ async def talk(chat: Chat, summary: Summary | None = None) -> int:
 
 async def hear(chat: Chat, text: str) -> None:
     """A line from the person: a slash command, an answer, or something to say."""
-    if text.lstrip().startswith("/"):
+    # A command may begin with a slash.
+    if text.lstrip().startswith("/") and not chat.replies.editing(chat.asked):
         await slash.run(chat, text.strip())
     elif chat.asked:
         await chat.answer(chat.asked, text)

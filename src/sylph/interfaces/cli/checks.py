@@ -12,9 +12,10 @@ import msgspec
 
 from sylph import __version__
 from sylph.access import credentials_of
-from sylph.app import NO_MODEL, App, store_of
+from sylph.app import NO_MODEL, App, rulebook_of, store_of
 from sylph.config import Config
-from sylph.core.errors import StoreError
+from sylph.config.rulebook import PROJECT
+from sylph.core.errors import StoreError, UserError
 from sylph.core.text import count
 from sylph.engine.budget.audit import audit
 from sylph.interfaces.cli.confinement import layer_of
@@ -110,6 +111,22 @@ def config(found: Config) -> Finding:
     if found.file.stat().st_mode & OTHERS and any(one.api_key for one in found.settings.providers.values()):
         return Finding("config", "warn", f"{found.file} can be read by others", (f"chmod 600 {found.file}",))
     return Finding("config", "ok", str(found.file))
+
+
+def rules(found: Config, place: Path) -> list[Finding]:
+    """Your rules and those of the project here. What is broken in yours stops every run."""
+    book = rulebook_of(found)
+    try:
+        known = book.read(place)
+    except UserError as error:
+        return [Finding("rules", "fail", f"{error}; until then every run fails", error.trouble.next)]
+    if known.trouble:
+        said = f"{known.trouble}; until then every effect here is asked about"
+        return [Finding("rules", "fail", said, (f"Mend or remove {place / PROJECT}.",))]
+    yours, own = len(known.user), len(known.project)
+    return [
+        Finding("rules", "ok", f"{count(yours, 'rule')} of yours, {own} of this project" if yours or own else "none")
+    ]
 
 
 async def program(app: App) -> list[Finding]:

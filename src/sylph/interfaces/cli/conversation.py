@@ -26,7 +26,7 @@ from sylph.interfaces.cli.options import Options
 from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.run import session_for
 from sylph.interfaces.narrate import CHAT, Act, Narrator
-from sylph.interfaces.render import Line, flat, line, question_lines, trouble_lines
+from sylph.interfaces.render import Line, flat, line, question_lines, trouble_lines, unseen
 
 # Two Ctrl-C (or Ctrl-D) within this many seconds leave.
 TWICE = 2.0
@@ -42,7 +42,7 @@ class Front(Protocol):
 
     def perform(self, act: Act) -> None: ...
     def note(self, lines: list[Line]) -> None: ...
-    def ask(self, asked: Asked, lines: list[Line]) -> None: ...
+    def ask(self, prompt: str, lines: list[Line]) -> None: ...
     def leave(self) -> None: ...
     def lines(self, chat: "Chat") -> AsyncGenerator[str, None]:
         """What the person says, until they leave."""
@@ -63,6 +63,7 @@ class Chat:
         self._warned = 0.0
         self._messages = Messages()
         self.replies = Replies()
+        self._whole: tuple[str, list[Line]] = ("", [])
 
     async def __aenter__(self) -> "Chat":
         return self
@@ -153,8 +154,30 @@ class Chat:
         return self._warned - before < TWICE
 
     async def answer(self, asked: Asked, text: str) -> None:
+        whole = [] if self.replies.editing(asked) else self._unseen(asked)
+        if whole and text.strip().lower() == asking.VIEW:
+            self.front.ask(self.wanted(), whole)
+        elif answer := self.replies.answer(asked, text, self._arguments(asked)):
+            await self.send(answer)
+        else:
+            self.front.ask(self.wanted(), [])
+
+    def wanted(self, columns: int = 80) -> str:
+        """What the open question waits for; nothing where none is open."""
+        if self.asked is None:
+            return ""
+        cut = bool(self._unseen(self.asked))
+        return self.replies.prompt(self.asked, self._arguments(self.asked), columns, cut=cut)
+
+    def _unseen(self, asked: Asked) -> list[Line]:
+        # The prompt is drawn at every key; what is long is not looked through each time.
+        if self._whole[0] != asked.id:
+            self._whole = (asked.id, unseen(asked, self._narrator.calls.get(asked.call)))
+        return self._whole[1]
+
+    def _arguments(self, asked: Asked) -> str:
         called = self._narrator.calls.get(asked.call)
-        await self.send(self.replies.answer(asked, text, called.arguments if called else ""))
+        return called.arguments if called else ""
 
     async def _watch(self, session: str, after: int) -> None:
         async for event in self.app.runtime.watch(session, after=after):
@@ -173,7 +196,7 @@ class Chat:
                 # One after the other: it is shown when those before it have their answer.
                 pass
             case Asked() | Answered() if asked := self.asked:
-                self.front.ask(asked, question_lines(asked, self._narrator.calls.get(asked.call)))
+                self.front.ask(self.wanted(), question_lines(asked, self._narrator.calls.get(asked.call)))
             case SessionFailed(trouble=trouble):
                 self.front.note(list(trouble_lines(trouble)))
                 self._quiet.set()

@@ -1,6 +1,7 @@
 """`sylph doctor`: is everything there and in order? Each finding comes with what to do about it."""
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -42,6 +43,6 @@ def examine(door: Door) -> list[Finding]:
     except SylphError as error:
         return [*findings, Finding("config", "fail", str(error), error.trouble.next)]
     try:
-        return [*findings, *door.run(checks.program)]
+        return [*findings, *checks.rules(door.config, Path.cwd()), *door.run(checks.program)]
     except SylphError as error:
         return [*findings, Finding("store", "fail", str(error), error.trouble.next)]

@@ -14,8 +14,6 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
-from sylph.core.facts import Asked
-from sylph.interfaces.cli import asking
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.keys import Completions, bindings
 from sylph.interfaces.cli.paint import painted
@@ -96,7 +94,7 @@ class Editor:
         if rows:
             self._print(self._rows.pause() + painted(rows, colour=self._colour))
 
-    def ask(self, asked: Asked, lines: list[Line]) -> None:  # noqa: ARG002 - the prompt shows what can be answered
+    def ask(self, prompt: str, lines: list[Line]) -> None:  # noqa: ARG002 - it stands above the line to write on
         self.note(lines)
 
     def _echo(self, prompt: str, text: str) -> None:
@@ -135,7 +133,7 @@ class Editor:
         if self._rows.open:
             parts.append(("", f"{self._rows.open}\n"))
         if chat.asked:
-            parts.append(("bold", f"{asking.prompt_of(chat.asked, _columns())}\n"))
+            parts.append(("bold", f"{chat.wanted(_columns())}\n"))
         elif chat.running:
             frame = FRAMES[int(time.monotonic() * 5) % len(FRAMES)]
             parts.append(("class:hint", f"{frame} {self._busy or chat.now.state}"[: _columns() - 1] + "\n"))

@@ -135,7 +135,13 @@ async def held(runtime: Runtime, session: str = "") -> list[Held]:
 async def named(runtime: Runtime, name: str) -> Held:
     """The job called SESSION.ID; of a session the beginning is enough."""
     session, _, id = name.partition(".")
-    found = await held(runtime, session) if session else []
+    try:
+        found = await held(runtime, session) if session else []
+    except NotFound as error:
+        # Whoever names a job has not asked for a session. Where several begin so, that is what helps.
+        if error.trouble.kind == "ambiguous":
+            raise
+        found = []
     for each in found:
         if each.job.id == id:
             return each

@@ -30,14 +30,17 @@ class Keyboard:
             return None
 
     async def key(self, wanted: Callable[[str], bool], invite: Callable[[], None]) -> str:
-        """The first key that is wanted; END if none comes. What was typed before `invite` does not count."""
+        """The first key that is wanted, or END; nothing where the terminal is gone.
+
+        What was typed before `invite` does not count.
+        """
         with self._raw():
             termios.tcflush(self._fd, termios.TCIFLUSH)
             invite()
             while (key := await self._read()) not in ("", END):
                 if wanted(key):
-                    return key
-        return END
+                    break
+        return key
 
     async def line(self) -> str:
         """One line without its newline; END where the person closed the input."""

@@ -7,8 +7,6 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
-from sylph.core.facts import Asked
-from sylph.interfaces.cli.asking import prompt_of
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.screen import Screen
@@ -37,9 +35,10 @@ class Lines:
         if lines:
             self._screen.note(lines, always=True)
 
-    def ask(self, asked: Asked, lines: list[Line]) -> None:
-        self._screen.note(lines, always=True)
-        self._screen.ask(f"  {prompt_of(asked)}: ")
+    def ask(self, prompt: str, lines: list[Line]) -> None:
+        *above, last = prompt.split("\n")
+        self._screen.note([*lines, *(line(f"  {row}", "bold") for row in above)], always=True)
+        self._screen.ask(f"  {last}: ")
 
     def leave(self) -> None:
         self._typed.put_nowait(END)

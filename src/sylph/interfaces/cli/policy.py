@@ -27,6 +27,7 @@ from sylph.interfaces.cli.paint import paint
 from sylph.interfaces.cli.picker import session_names
 from sylph.interfaces.render import Span, Style, flat
 
+EXAMPLES = {"command": '"rm -rf build"', "path": "path=src/a.txt", "url": "https://example.org"}
 STYLES: dict[Decision, Style] = {"allow": "ok", "ask": "warn", "deny": "bad"}
 
 
@@ -80,8 +81,9 @@ def _note(source: str, rule: Rule) -> str:
 @click.option("--host", default="", metavar="PATTERN", help='Machines, as "*.example.org".')
 @click.option("--until", default="", metavar="DATE", help="The last moment it counts, as 2030-01-31.")
 @click.option("--why", default="", metavar="TEXT", help="A reason, shown with the decision.")
+@json_option
 @click.pass_obj
-def add(door: Door, line: str, **named: Any) -> int:
+def add(door: Door, line: str, *, as_json: bool, **named: Any) -> int:
     """Remember a rule for all projects. What is not named fits everything."""
     if empty := [name for name, value in {**named, "command": line}.items() if value == "" and _given(name)]:
         raise UserError(f"--{empty[0]} is empty.", next=["leave it out to fit everything", "sylph policy add --help"])
@@ -97,6 +99,8 @@ def add(door: Door, line: str, **named: Any) -> int:
         raise UserError(f"That is not a rule: {wrong}.", next=["sylph policy add --help"])
     book = rulebook_of(door.config)
     book.remember([rule])
+    if as_json:
+        return put_json({"rule": rule, "file": str(book.file)})
     put(f"Remembered in {book.file}: {told(rule)}.")
     return 0
 
@@ -109,10 +113,15 @@ def _given(name: str) -> bool:
 
 @command.command("remove")
 @click.argument("number", type=int)
+@json_option
 @click.pass_obj
-def remove(door: Door, number: int) -> int:
+def remove(door: Door, number: int, *, as_json: bool) -> int:
     """Forget a remembered rule; `sylph policy` shows its number."""
-    put(f"Forgotten: {told(rulebook_of(door.config).forget(number))}.")
+    book = rulebook_of(door.config)
+    gone = book.forget(number)
+    if as_json:
+        return put_json({"rule": gone, "file": str(book.file)})
+    put(f"Forgotten: {told(gone)}.")
     return 0
 
 
@@ -162,15 +171,27 @@ def parsed(text: str, tools: Mapping[str, Tool]) -> ToolCall:
     if tool is None:
         raise UserError(f"There is no tool {name!r}.{guess(name, tools)}", kind="not_found", next=["sylph tools"])
     rest = rest.strip()
-    if rest.startswith("{"):
+    if _is_object(rest):
         return ToolCall("explained", name, rest)
     fields = tool.args.__struct_fields__
     pairs = _pairs(rest, fields)
     main = next((field for field in ("command", "path", "url", "code", "action") if field in fields), fields[0])
-    values = pairs or ({main: rest} if rest else {})
     required = msgspec.json.schema(tool.args)["$defs"][tool.args.__name__].get("required", ())
+    if required and not rest:
+        example = EXAMPLES.get(main, f"{main}=…")
+        raise UserError(f"What would {name} be given?", next=[f"sylph policy explain {name} {example}"])
+    values = pairs or ({main: rest} if rest else {})
     # What is not given does not matter for the decision, and is not run.
     return ToolCall("explained", name, msgspec.json.encode({**dict.fromkeys(required, ""), **values}).decode())
+
+
+def _is_object(text: str) -> bool:
+    """Whether it is JSON; a command may begin with a brace, too."""
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _pairs(text: str, fields: tuple[str, ...]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.follow import Course, Questions, beside, follow
 from sylph.interfaces.cli.interrupts import interrupts
 from sylph.interfaces.cli.keyboard import Keyboard
+from sylph.interfaces.cli.ongoing import ongoing
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.cli.views import JsonView, ScreenView
 from sylph.interfaces.render import Line, line
@@ -65,6 +66,7 @@ class Runner:
             self._screen.rest()
         if left := await self._delivered(summary.id):
             self.note(line(left, "warn"))
+        self.note(*ongoing(self._runtime, summary.id))
         if self._signal and course.ended[-1].outcome == "cancelled":
             return 128 + self._signal
         return self.code(course)
@@ -135,7 +137,9 @@ def unheard(course: Course) -> list[str]:
     said: list[str] = []
     if course.refused:
         asked = count(course.refused, "approval")
-        said.append(f"{asked} answered with no: {asking.NOBODY}. `--mode` sets what needs no question.")
+        # In trust a rule or a protected place asked: no mode would have spared it.
+        without = "" if course.now.mode == "trust" else " `--mode` sets what needs no question."
+        said.append(f"{asked} answered with no: {asking.NOBODY}.{without}")
     if course.unanswered:
         asked = count(course.unanswered, "question")
         said.append(f"{asked} of the model not answered: {asking.NOBODY}. Say more in the task, or run it in one.")

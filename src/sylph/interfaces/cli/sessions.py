@@ -98,15 +98,15 @@ def show(door: Door, session: str, *, events: bool, full: bool, diff: bool, as_j
 @command.command()
 @click.argument("session", shell_complete=session_names)
 @click.argument("title", nargs=-1, required=True)
+@json_option
 @click.pass_obj
-def rename(door: Door, session: str, title: tuple[str, ...]) -> int:
+def rename(door: Door, session: str, title: tuple[str, ...], *, as_json: bool) -> int:
     """Give a session another title."""
 
     async def work(app: App) -> int:
-        summary = await find(app.runtime, session)
-        await app.runtime.send(summary.id, Rename(title=flat(" ".join(title), 200)))
-        put(f"{summary.id}  {flat(' '.join(title), 200)}")
-        return 0
+        summary, named = await find(app.runtime, session), flat(" ".join(title), 200)
+        await app.runtime.send(summary.id, Rename(title=named))
+        return done(f"{summary.id}  {named}", summary.id, as_json=as_json, title=named)
 
     return door.run(work)
 
@@ -115,29 +115,30 @@ def rename(door: Door, session: str, title: tuple[str, ...]) -> int:
 @one
 @click.option("--forever", is_flag=True, help="Remove it for good instead of putting it into the trash.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
 @click.pass_obj
-def delete(door: Door, session: str, *, forever: bool, yes: bool) -> int:
+def delete(door: Door, session: str, *, forever: bool, yes: bool, as_json: bool) -> int:
     """Put a session into the trash; `session restore` brings it back."""
 
     async def work(app: App) -> int:
         summary = await session_named(app.runtime, session, "sylph session delete")
         if not forever:
             await app.runtime.send(summary.id, Delete())
-            put(f"{summary.id} is in the trash. Bring it back: sylph session restore {summary.id}")
-            return 0
+            said = f"{summary.id} is in the trash. Bring it back: sylph session restore {summary.id}"
+            return done(said, summary.id, as_json=as_json, forever=False)
         if not yes and not confirmed(f"Remove {summary.id} ({flat(summary.title)}) for good?"):
             raise UserError("Nothing was removed.", kind="refused", next=["--yes does not ask"])
         await app.runtime.purge(summary.id)
-        put(f"{summary.id} is gone.")
-        return 0
+        return done(f"{summary.id} is gone.", summary.id, as_json=as_json, forever=True)
 
     return door.run(work)
 
 
 @command.command()
 @one
+@json_option
 @click.pass_obj
-def restore(door: Door, session: str) -> int:
+def restore(door: Door, session: str, *, as_json: bool) -> int:
     """Bring a session back from the trash; `last` is the one that was deleted last."""
 
     async def work(app: App) -> int:
@@ -145,8 +146,7 @@ def restore(door: Door, session: str) -> int:
         if not summary.deleted:
             raise UserError(f"{summary.id} is not in the trash.", kind="wrong_state", next=LIST_DELETED)
         await app.runtime.send(summary.id, Restore())
-        put(f"{summary.id} is back.")
-        return 0
+        return done(f"{summary.id} is back.", summary.id, as_json=as_json)
 
     return door.run(work)
 
@@ -154,14 +154,15 @@ def restore(door: Door, session: str) -> int:
 @command.command()
 @one
 @click.option("--at", type=click.IntRange(1), default=None, metavar="SEQ", help="Up to this event; else all of it.")
+@json_option
 @click.pass_obj
-def fork(door: Door, session: str, at: int | None) -> int:
+def fork(door: Door, session: str, at: int | None, *, as_json: bool) -> int:
     """Copy a session, up to an event, into a new one. Prints the new id."""
 
     async def work(app: App) -> int:
         summary = await session_named(app.runtime, session, "sylph session fork")
-        put(await app.runtime.fork(summary.id, at=at))
-        return 0
+        forked = await app.runtime.fork(summary.id, at=at)
+        return done(forked, forked, as_json=as_json)
 
     return door.run(work)
 
@@ -305,6 +306,14 @@ async def all_events(runtime: Runtime, session: str) -> list[Event]:
 async def whole_outputs(runtime: Runtime, session: str, events: list[Event]) -> dict[str, str]:
     calls = [event.body.call for event in events if isinstance(event.body, ToolFinished) and event.body.whole]
     return {call: await runtime.whole(session, call) or "" for call in calls}
+
+
+def done(said: str, session: str, *, as_json: bool, **more: object) -> int:
+    """What was done to a session, in words or as JSON."""
+    if as_json:
+        return put_json({"session": session, **more})
+    put(said)
+    return 0
 
 
 def confirmed(question: str) -> bool:

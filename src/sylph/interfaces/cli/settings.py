@@ -78,12 +78,13 @@ def get(door: Door, key: str, *, as_json: bool) -> int:
 @command.command("set")
 @key_argument
 @click.argument("value")
+@json_option
 @click.pass_obj
-def set_(door: Door, key: str, value: str) -> int:
+def set_(door: Door, key: str, value: str, *, as_json: bool) -> int:
     """Set KEY in the config file. It is checked first; comments stay."""
     from sylph.interfaces.settings import change
 
-    return _rewrite(door, lambda text: change(text, key, value), f"{key} is set")
+    return _rewrite(door, lambda text: change(text, key, value), f"{key} is set", key=key if as_json else "")
 
 
 @command.command()
@@ -110,13 +111,17 @@ def schema() -> int:
     return put_json(msgspec.json.schema(Settings))
 
 
-def _rewrite(door: Door, change: Callable[[str], str], done: str) -> int:
+def _rewrite(door: Door, change: Callable[[str], str], done: str, *, key: str = "") -> int:
+    """Changes the file and says so; with a `key` as JSON."""
     from sylph.interfaces.settings import write, wrongs
 
     file = door.place.file
     text = change(file.read_text(encoding="utf-8") if file.exists() else "")
     write(file, text)
-    put(f"{file}: {done}.")
+    if key:
+        put_json({"key": key, "file": str(file)})
+    else:
+        put(f"{file}: {done}.")
     for fault in wrongs(text):
         sys.stderr.write(f"sylph: still wrong: {fault.key}: {fault.message}\n")
     return 0

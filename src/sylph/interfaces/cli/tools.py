@@ -36,7 +36,7 @@ AFTER = {
 def command(door: Door, name: str, *, mode: Mode | None, as_json: bool) -> int:
     """List the tools with effect, risk and the decision that would apply now. With NAME: all about one of them.
 
-    Where effect and risk depend on the arguments, the worst is shown; `sylph policy explain` judges one call.
+    Where effect and risk depend on the arguments, it is told for a usual call; `sylph policy explain` judges one.
     """
 
     async def work(app: App) -> list[tuple[Tool, Ruling]]:
@@ -64,7 +64,7 @@ def command(door: Door, name: str, *, mode: Mode | None, as_json: bool) -> int:
         for tool, ruling in found
     ]
     put_table([["TOOL", "EFFECT", "RISK", "NOW", "WHAT IT DOES"], *rows], drop=(4,))
-    put("* depends on the arguments: this is the most it can be")
+    put("* what it usually does; arguments can make it more or less: sylph policy explain TOOL …  tells")
     return 0
 
 

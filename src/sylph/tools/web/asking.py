@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError, ToolError
+from sylph.core.text import sentence
 from sylph.net.http import Client, Timeouts
 from sylph.net.inflate import OFFERED
 from sylph.net.visit import drawn
@@ -78,7 +79,7 @@ def _set_up(service: Service, *, keyed: bool) -> None:
 
 def _failed(service: Service, said: str) -> ToolError:
     return ToolError(
-        f"{service.name} {said}.",
+        sentence(f"{service.name} {said}"),
         kind="search_failed",
         details={"service": service.place},
         next=["Fetch a page that you know of instead, or try again later.", f"The user can choose. {OTHERS}"],
