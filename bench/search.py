@@ -12,6 +12,7 @@ from statistics import median
 from bench.measure import Row, home
 from bench.store import fill
 from sylph.core.archive import Wanted
+from sylph.core.places import Places
 from sylph.core.tool import Context, Result, Tool
 from sylph.engine.archive import LogArchive
 from sylph.engine.jobs import SessionJobs
@@ -35,12 +36,12 @@ async def _rows() -> list[Row]:
         _grow(folder / "tree")
         runner = Runner(folder / "runs")
         context = _context(folder / "tree", runner)
-        searcher = Ripgrep(program)
+        searcher, places = Ripgrep(program), Places(home=folder)
         plain = [program, *COMMON]
         pairs: list[tuple[str, Tool, object, list[str]]] = [
-            ("grep, 100,000 files, 10 matches", grep(searcher), Grep(pattern=RARE), ["-n", RARE, "."]),
-            ("grep, 100,000 files, names only", grep(searcher), Grep(pattern=RARE, mode="files"), ["-l", RARE, "."]),
-            ("grep, 10,000 files match, count", grep(searcher), Grep(pattern=OFTEN, mode="count"), ["-c", OFTEN, "."]),
+            ("grep, 100,000 files, 10 matches", grep(searcher, places), Grep(pattern=RARE), ["-n", RARE, "."]),
+            ("grep, 100,000 files, names only", grep(searcher, places), Grep(pattern=RARE, mode="files"), ["-l", RARE, "."]),
+            ("grep, 10,000 files match, count", grep(searcher, places), Grep(pattern=OFTEN, mode="count"), ["-c", OFTEN, "."]),
             ("find, 100,000 files", find(searcher), Find(pattern="*_77.py"), ["--files"]),
         ]
         found = [await _beside(name, tool, args, context, [*plain, *more]) for name, tool, args, more in pairs]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core.places import Places, real
-from sylph.core.protected import guarded
+from sylph.core.protected import guarded, unread
 
 PLACES = Places(
     home=Path("/home/ann"),
@@ -40,6 +40,13 @@ def test_secrets_are_known_by_their_place_and_name(path: str) -> None:
     guard = guarded(path, writing=False, places=PLACES)
     assert guard and (guard.kind, guard.effect, guard.risk) == ("secret", None, "dangerous")
     assert guarded(path, writing=True, places=PLACES)
+
+
+@pytest.mark.parametrize("path", [*SECRETS.split(), *ORDINARY.split(), "/data/sylph/events.db", "/etc/sylph.toml"])
+def test_many_paths_below_a_folder_are_told_as_each_alone_is(path: str) -> None:
+    guard = guarded(path, writing=False, places=PLACES)
+    for top in Path(path).parents:
+        assert unread(top, PLACES)(str(Path(path).relative_to(top))) == (guard is not None)
 
 
 @pytest.mark.parametrize("path", ORDINARY.split())

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -79,6 +79,18 @@ _SECRET_SYSTEM = re.compile(
     r"|/proc/([^/]+|self/task/[^/]+)/(environ|mem|maps|fd|cwd|root)(/.*)?|/proc/kcore|/dev/(k?mem|port)|/run/secrets(/.*)?|/var/run/secrets(/.*)?"
     r"|/run/user/[^/]+/keyring(/.*)?|/var/lib/(sss|docker)(/.*)?"
 )
+# Where a file is a secret for its whole path, or may be.
+_SYSTEM = ("/etc", "/proc", "/dev", "/run", "/var")
+# Names that may be a secret's in a folder that is none: all others need no closer look there.
+_NOTED = re.compile(
+    "|".join(
+        (
+            _ENVIRONMENT.pattern,
+            _SECRET_NAMES.pattern,
+            *(re.escape(folder.rpartition("/")[2]) for folder in _SECRET_FOLDERS),
+        )
+    )
+)
 _CERTIFICATES = re.compile(
     r"/etc/ssl/certs/.*|/etc/ca-certificates/.*|/usr/(local/)?share/.*|.*/(site|dist)-packages/.*"
 )
@@ -106,6 +118,31 @@ def guarded(path: str | Path, *, writing: bool, places: Places) -> Guard | None:
     if writing and any(_STARTUP.fullmatch(rest) for rest in _below(text, [places.home])):
         return Guard("startup", None, "dangerous", "changes what runs when somebody logs in")
     return None
+
+
+def unread(top: Path, places: Places) -> Callable[[str], bool]:
+    """Tells of paths relative to `top` whether reading them is guarded, fast enough for a hundred thousand of them."""
+    base = str(top).rstrip("/")
+    dull: dict[str, bool] = {}
+
+    def spared(path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        known = dull.get(folder)
+        if known is None:
+            known = dull[folder] = _dull(f"{base}/{folder}", places)
+        if known and not _NOTED.fullmatch(name.casefold()):
+            return False
+        return guarded(f"{base}/{path}", writing=False, places=places) is not None
+
+    return spared
+
+
+def _dull(folder: str, places: Places) -> bool:
+    """Whether nothing in the folder itself is guarded but by its own name."""
+    text = os.path.normpath(folder).casefold().rstrip("/")
+    if text.startswith(_SYSTEM) or any(str(place).casefold().startswith(f"{text}/") for place in places.sylph):
+        return False
+    return guarded(f"{text}/x", writing=False, places=places) is None
 
 
 def _secret(text: str) -> bool:

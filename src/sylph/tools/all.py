@@ -28,6 +28,6 @@ def workspace_tools(environ: Mapping[str, str], places: Places) -> tuple[Tool, .
     program = located(environ)
     searcher = Ripgrep(program) if program else Scan()
     files = (READ, WRITE, EDIT, MULTI_EDIT, PATCH, MOVE, COPY, DELETE, MAKE)
-    search = (LIST, tree(searcher), EXISTS, verify(environ), find(searcher), grep(searcher))
+    search = (LIST, tree(searcher), EXISTS, verify(environ), find(searcher), grep(searcher, places))
     commands = (shell(environ, places), jobs(environ, places), python(environ), git(environ))
     return (*files, *search, *commands, PLAN, ASK, NOTIFY)

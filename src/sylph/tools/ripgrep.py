@@ -30,6 +30,12 @@ class Ripgrep:
         self._program = program
 
     async def files(self, folder: Path, wanted: Wanted, *, ignored: bool) -> list[str]:
+        return await self._names(["--no-ignore"] if ignored else [], folder, wanted)
+
+    async def spared(self, query: Query) -> list[str]:
+        return await self._names([*_globbing(query), *_ignoring(query)], query.folder, query.sparing)
+
+    async def _names(self, options: list[str], folder: Path, wanted: Wanted) -> list[str]:
         found: list[str] = []
 
         def take(record: bytes) -> bool:
@@ -38,7 +44,7 @@ class Ripgrep:
                 found.append(path)
             return True
 
-        await self._each(["--files", "--null", *(["--no-ignore"] if ignored else [])], folder, b"\0", take)
+        await self._each(["--files", "--null", *options], folder, b"\0", take)
         return found
 
     async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
@@ -47,7 +53,9 @@ class Ripgrep:
 
         def take(record: bytes) -> bool:
             if match := COUNT.fullmatch(record):
-                found.append((_text(match[1]), int(match[2])))
+                path = _text(match[1])
+                if not query.sparing(path):
+                    found.append((path, int(match[2])))
             else:
                 odd.append(record)
             return True
@@ -66,8 +74,10 @@ class Ripgrep:
         def take(record: bytes) -> bool:
             nonlocal room
             if match := LINE.fullmatch(record):
-                found.append(Hit(_text(match[1]), int(match[2]), _text(match[4]).rstrip("\r"), match[3] == b":"))
-                room -= found[-1].match
+                path = _text(match[1])
+                if not query.sparing(path):
+                    found.append(Hit(path, int(match[2]), _text(match[4]).rstrip("\r"), match[3] == b":"))
+                    room -= found[-1].match
             else:
                 odd.append(record)
             return room > 0
@@ -93,10 +103,13 @@ class Ripgrep:
 
 def _options(query: Query) -> list[str]:
     case = ["--ignore-case"] if query.ignore_case else []
-    ignored = ["--no-ignore"] if query.ignored else []
     lines = ["--multiline"] if query.multiline else []
-    options = ["--null", "--with-filename", *case, *lines, *_globbing(query), *ignored]
+    options = ["--null", "--with-filename", *case, *lines, *_globbing(query), *_ignoring(query)]
     return [*options, "--regexp", query.pattern, "--", query.file or "."]
+
+
+def _ignoring(query: Query) -> list[str]:
+    return ["--no-ignore"] if query.ignored else []
 
 
 def _globbing(query: Query) -> list[str]:

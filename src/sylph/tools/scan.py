@@ -40,6 +40,9 @@ class Scan:
     async def files(self, folder: Path, wanted: Wanted, *, ignored: bool) -> list[str]:
         return await asyncio.to_thread(lambda: [path for path in _walk(folder, ignored=ignored) if wanted(path)])
 
+    async def spared(self, query: Query) -> list[str]:
+        return await asyncio.to_thread(lambda: [path for path in _looked(query) if query.sparing(path)])
+
     async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
         return await asyncio.to_thread(_counts, query, first=first)
 
@@ -118,6 +121,10 @@ def _compiled(query: Query) -> re.Pattern[str]:
 
 
 def _paths(query: Query) -> Iterator[str]:
+    return (path for path in _looked(query) if not query.sparing(path))
+
+
+def _looked(query: Query) -> Iterator[str]:
     if query.file:
         return iter([query.file])
     flip = query.glob.startswith("!")

@@ -8,9 +8,12 @@ from time import time
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from sylph.core.globs import matcher
-from sylph.core.text import trim
+from sylph.core.places import Places
+from sylph.core.protected import guarded, unread
+from sylph.core.text import count, trim
 from sylph.core.tool import Args, Context, Result, Tool
 from sylph.tools.searcher import Hit, Query, Searcher
 from sylph.tools.workspace import folder, inside, looks, printable, reported, shown
@@ -18,6 +21,7 @@ from sylph.tools.workspace import folder, inside, looks, printable, reported, sh
 # Searchers answer in any order: so many are taken in, put in order, and then cut.
 GATHERED = 5_000
 WIDTH = 400
+NAMED = 5
 
 Mode = Literal["content", "files", "count"]
 
@@ -73,17 +77,23 @@ def find(searcher: Searcher) -> Tool:
     )
 
 
-def grep(searcher: Searcher) -> Tool:
+def grep(searcher: Searcher, places: Places) -> Tool:
     async def run(args: Grep, context: Context) -> Result:
-        query = _query(args, context.workspace)
+        query = _sparing(_query(args, context.workspace), places)
         prefix = _prefix(context.workspace, query.folder)
         if args.mode == "content":
             hits = await searcher.hits(query, most=GATHERED)
             lines = _grouped(_first(hits, args.limit), prefix)
-            return _told(lines or ["[no matches]"], _cut(hits, args.limit), searcher.note)
+            return _told(lines or ["[no matches]"], _cut(hits, args.limit), await spared(query, prefix), searcher.note)
         counts = sorted(await searcher.counts(query, first=args.mode == "files"))
         lines = [_counted(prefix + printable(path), number, args.mode) for path, number in counts[: args.limit]]
-        return _told(lines or ["[no matches]"], _left(len(lines), len(counts), "files"), searcher.note)
+        left = _left(len(lines), len(counts), "files")
+        return _told(lines or ["[no matches]"], left, await spared(query, prefix), searcher.note)
+
+    async def spared(query: Query, prefix: str) -> str:
+        # Not told by what matched: whether it does would give the secret away, question by question.
+        names = sorted(await searcher.spared(query)) if not query.file else []
+        return _unsearched([prefix + printable(name) for name in names])
 
     return Tool(
         name="grep",
@@ -112,6 +122,21 @@ def _query(args: Grep, root: Path) -> Query:
         ignored=args.ignored,
         context=args.context,
     )
+
+
+def _sparing(query: Query, places: Places) -> Query:
+    """In a folder, secrets are passed over; what was named itself has been judged, and asked about, by its name."""
+    if query.file or guarded(query.folder, writing=False, places=places):
+        return query
+    return replace(query, sparing=unread(query.folder, places))
+
+
+def _unsearched(names: list[str]) -> str:
+    if not names:
+        return ""
+    told = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    were = "was" if len(names) == 1 else "were"
+    return f"[{count(len(names), 'file')} that may hold secrets {were} not searched: {told}; name one as path to search it]"
 
 
 def _prefix(root: Path, place: Path) -> str:

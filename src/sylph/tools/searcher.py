@@ -21,6 +21,8 @@ class Query(Struct, frozen=True, kw_only=True):
     ignore_case: bool = False
     ignored: bool = False
     context: int = 0
+    sparing: Wanted = lambda _: False
+    """Files that are not looked into, whatever they hold."""
 
 
 class Hit(NamedTuple):
@@ -42,6 +44,10 @@ class Searcher(Protocol):
 
     async def files(self, folder: Path, wanted: Wanted, *, ignored: bool) -> list[str]:
         """The files that are `wanted`."""
+        ...
+
+    async def spared(self, query: Query) -> list[str]:
+        """The files that the query would look into, were it not sparing them."""
         ...
 
     async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
