@@ -40,8 +40,18 @@ async def _rows() -> list[Row]:
         plain = [program, *COMMON]
         pairs: list[tuple[str, Tool, object, list[str]]] = [
             ("grep, 100,000 files, 10 matches", grep(searcher, places), Grep(pattern=RARE), ["-n", RARE, "."]),
-            ("grep, 100,000 files, names only", grep(searcher, places), Grep(pattern=RARE, mode="files"), ["-l", RARE, "."]),
-            ("grep, 10,000 files match, count", grep(searcher, places), Grep(pattern=OFTEN, mode="count"), ["-c", OFTEN, "."]),
+            (
+                "grep, 100,000 files, names only",
+                grep(searcher, places),
+                Grep(pattern=RARE, mode="files"),
+                ["-l", RARE, "."],
+            ),
+            (
+                "grep, 10,000 files match, count",
+                grep(searcher, places),
+                Grep(pattern=OFTEN, mode="count"),
+                ["-c", OFTEN, "."],
+            ),
             ("find, 100,000 files", find(searcher), Find(pattern="*_77.py"), ["--files"]),
         ]
         found = [await _beside(name, tool, args, context, [*plain, *more]) for name, tool, args, more in pairs]

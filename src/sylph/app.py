@@ -269,7 +269,7 @@ def build(config: Config, ask: Ask = str) -> App:
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
-            Plugin(name="history", tools=(history(LogArchive(store_of(config))),)),
+            Plugin(name="history", tools=(history(LogArchive(store_of(config)), store_of(config)),)),
             scout.plugin(),
         ),
         limits=_limits(config),

@@ -81,3 +81,15 @@ async def test_nothing_to_look_for_is_refused(home: Path) -> None:
     async with runtime(home, []) as engine:
         with pytest.raises(UserError, match="nothing to look for"):
             await archive(engine).search(Wanted(words="  "))
+
+
+async def test_only_the_sessions_of_one_workspace_can_be_wanted(home: Path) -> None:
+    other = home / "other"
+    other.mkdir()
+    async with runtime(home, [say("zebra")] * 2) as engine:
+        here, there = await talk(engine, home, "one"), await talk(engine, other, "two")
+        assert {session for session, _, _ in await places(engine, "zebra")} == {here, there}
+        assert {session for session, _, _ in await places(engine, "zebra", workspace=str(other))} == {there}
+        seq = (await archive(engine).search(Wanted(words="zebra", session=here))).found[0].seq
+        assert await archive(engine).fact(here, seq)
+        assert await archive(engine).fact(here, seq, str(other)) is None

@@ -214,6 +214,30 @@ async def test_the_model_searches_other_sessions(sylph: Sylph, model: Model) -> 
     assert told.endswith("assistant: The answer is quagga.")
 
 
+async def test_sessions_of_another_workspace_are_searched_only_with_a_persons_leave(
+    sylph: Sylph, model: Model, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    server = await model(
+        [
+            say("The answer is quagga."),
+            call("history", words="quagga"),
+            call("history", words="quagga", everywhere=True),
+            say("I do not know."),
+        ]
+    )
+    first = (await sylph.run("--json", "name an animal", "-C", str(elsewhere))).events[0]["session"]
+    await sylph.run("which animal was it?", "--mode", "ask")
+    here, everywhere = results(server.requests[-1])
+    assert here == "[nothing found]"
+    assert "nobody was there to say yes" in everywhere
+    (place,) = (await search(sylph, "quagga", "--role", "assistant", "--json")).json
+    server = await model([call("history", session=first, fact=place["seq"]), say("No.")])
+    await sylph.run("read it")
+    assert "in this workspace" in results(server.requests[-1])[0]
+
+
 async def test_a_whole_fact_of_another_session_can_be_read(sylph: Sylph, model: Model) -> None:
     server = await model([say("long " * 200), say("")])
     first = (await sylph.run("--json", "say much")).events[0]["session"]

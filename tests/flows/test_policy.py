@@ -27,6 +27,18 @@ async def test_a_decision_is_explained_step_by_step(sylph: Sylph) -> None:
     assert "There is no tool" in (await sylph.run("policy", "explain", "wirte x")).err
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://169.254.169.254/", "file:///etc/passwd"])
+async def test_an_address_that_will_be_refused_is_explained_and_nobody_is_asked(
+    sylph: Sylph, model: Model, url: str
+) -> None:
+    assert "will be refused: " in (await sylph.run("policy", "explain", "fetch", url)).out
+    await model([call("fetch", url=url), say("No.")])
+    done = await sylph.run("--mode", "ask", "--json", "fetch it")
+    assert not [event for event in done.events if event.get("type") == "asked"]
+    (finished,) = [event["data"] for event in done.events if event.get("type") == "tool.finished"]
+    assert finished["trouble"]["kind"] in ("private_address", "bad_url")
+
+
 async def test_rules_hold_in_a_turn_and_can_be_taken_back(sylph: Sylph, model: Model) -> None:
     added = await sylph.run("policy", "add", "allow", "--tool", "write", "--path", "out/**")
     assert added.code == 0, added.err

@@ -200,7 +200,8 @@ async def test_grep_can_span_lines(tree: Desk, searcher: Searcher) -> None:
 
 async def test_grep_can_look_at_one_language(tree: Desk, searcher: Searcher) -> None:
     assert (
-        await told(tree, grep(searcher, PLACES), pattern="run", type="py", mode="files") == "src/app.py\nsrc/deep/app_test.py"
+        await told(tree, grep(searcher, PLACES), pattern="run", type="py", mode="files")
+        == "src/app.py\nsrc/deep/app_test.py"
     )
     narrowed = await told(tree, grep(searcher, PLACES), pattern="run", type="py", glob="*_test.py", mode="files")
     assert narrowed == "src/deep/app_test.py"

@@ -19,6 +19,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     limit: int = 20
     without: str = ""
     """A session that is not looked at."""
+    workspace: str = ""
+    """Only sessions that work here."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +46,6 @@ class Archive(Protocol):
 
     async def search(self, wanted: Wanted) -> Findings: ...
 
-    async def fact(self, session: str, seq: int) -> Found | None:
-        """All that one fact says; None where there is none, or it says nothing."""
+    async def fact(self, session: str, seq: int, workspace: str = "") -> Found | None:
+        """All that one fact says; None where there is none, it says nothing, or it is of another workspace."""
         ...

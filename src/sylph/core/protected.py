@@ -104,7 +104,8 @@ _STARTUP = re.compile(
 
 def guarded(path: str | Path, *, writing: bool, places: Places) -> Guard | None:
     """What guards `path`, which is absolute with its links followed; None where it is like any other file."""
-    text = os.path.normpath(str(path)).casefold()
+    # Two slashes at the start are kept by normpath, and mean no more than one.
+    text = re.sub("^//", "/", os.path.normpath(str(path)).casefold())
     found = _own(text, writing=writing, places=places)
     if found:
         return found

@@ -40,8 +40,8 @@ class LogArchive:
     async def search(self, wanted: Wanted) -> Findings:
         return await asyncio.to_thread(self._search, wanted)
 
-    async def fact(self, session: str, seq: int) -> Found | None:
-        return await asyncio.to_thread(self._fact, session, seq)
+    async def fact(self, session: str, seq: int, workspace: str = "") -> Found | None:
+        return await asyncio.to_thread(self._fact, Wanted(words="", session=session, workspace=workspace), seq)
 
     def _search(self, wanted: Wanted) -> Findings:
         words = [(match[1] or match[2]).casefold() for match in WORD.finditer(wanted.words)]
@@ -59,9 +59,9 @@ class LogArchive:
                     return Findings(found, more=True)
         return Findings(found)
 
-    def _fact(self, session: str, seq: int) -> Found | None:
+    def _fact(self, wanted: Wanted, seq: int) -> Found | None:
         with closing(self._connect()) as db:
-            for id in _sessions(db, Wanted(words="", session=session)):
+            for id in _sessions(db, wanted):
                 if _deleted(db, id):
                     continue
                 for record in _records(db, id, "seq = ?", [seq]):
@@ -97,7 +97,15 @@ def _sessions(db: sqlite3.Connection, wanted: Wanted) -> list[str]:
         " where substr(session.id, 1, ?) = ? and session.id <> ? and event.ts >= ? order by event.ts desc, session.id",
         (len(wanted.session), wanted.session, wanted.without, wanted.since),
     )
-    return [id for (id,) in rows]
+    return [id for (id,) in rows if not wanted.workspace or _place(db, id) == wanted.workspace]
+
+
+def _place(db: sqlite3.Connection, session: str) -> str:
+    """Where a session works, as its first fact says; empty where that cannot be read."""
+    for record in _records(db, session, "seq = ?", [1]):
+        body = event_of(record).body
+        return body.workspace if isinstance(body, facts.SessionCreated) else ""
+    return ""
 
 
 def _within(db: sqlite3.Connection, session: str, wanted: Wanted, words: Sequence[str]) -> Iterator[Found]:

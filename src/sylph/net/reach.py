@@ -149,6 +149,15 @@ class Reach:
         self._judge(name, port, found)
         return found
 
+    def refusal(self, host: str, port: int) -> Forbidden | None:
+        """Why a host that is itself an address is refused; what a name leads to is seen when it is looked up."""
+        name = canonical(host)
+        try:
+            self._judge(name, port, (str(ip),) if (ip := literal(name)) else ())
+        except Forbidden as error:
+            return error
+        return None
+
     async def screen(self, host: str, port: int) -> None:
         """For a way through a proxy, which looks the name up itself: what we know to be private is refused."""
         name = canonical(host)

@@ -1,6 +1,7 @@
-"""Looking through what was said and done in other sessions."""
+"""Looking through what was said and done in other sessions: those of this workspace, or all with a person's leave."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from time import time
 from typing import Annotated, Literal
 
@@ -8,7 +9,8 @@ from msgspec import Meta
 
 from sylph.core.archive import Archive, Found, Wanted
 from sylph.core.errors import ToolError, UserError
-from sylph.core.tool import Args, Context, Result, Tool
+from sylph.core.places import real
+from sylph.core.tool import Args, Context, Judged, Result, Tool
 
 DAY = 86_400_000
 Speaker = Literal["any", "user", "assistant", "call", "result"]
@@ -21,12 +23,22 @@ class History(Args, frozen=True, kw_only=True):
     role: Annotated[Speaker, Meta(description="Only what came from there.")] = "any"
     fact: Annotated[int, Meta(ge=0, description="Show this fact of the session whole instead.")] = 0
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    everywhere: Annotated[bool, Meta(description="Other workspaces too; the user is asked.")] = False
 
 
-def history(archive: Archive) -> Tool:
+def history(archive: Archive, store: Path) -> Tool:
+    """The tool; `store` is the file that all sessions lie in."""
+
+    def judge(args: History, context: Context) -> Judged:  # noqa: ARG001 - the contract's
+        if not args.everywhere:
+            return Judged("read", "safe", "looks through the earlier sessions of this workspace")
+        # What is said here goes to this session's model: the same as reading Sylph's own data in any other way.
+        return Judged("read", "caution", "looks through the sessions of all workspaces", reads=(str(real(store)),))
+
     async def run(args: History, context: Context) -> Result:
+        place = "" if args.everywhere else str(context.workspace)
         if args.fact:
-            return await _whole(archive, args)
+            return await _whole(archive, args, place)
         wanted = Wanted(
             words=args.words,
             session=args.session,
@@ -35,6 +47,7 @@ def history(archive: Archive) -> Tool:
             limit=args.limit,
             # What is asked for here would be found here first of all.
             without="" if args.session else context.session,
+            workspace=place,
         )
         try:
             findings = await archive.search(wanted)
@@ -48,21 +61,25 @@ def history(archive: Archive) -> Tool:
 
     return Tool(
         name="history",
-        description="Search all earlier sessions: what was said, answered, called and returned.",
+        description="Search earlier sessions of this workspace: what was said, answered, called and returned.",
         args=History,
         run=run,
         effect="read",
         recourse="pure",
+        judge=judge,
     )
 
 
-async def _whole(archive: Archive, args: History) -> Result:
-    found = await archive.fact(args.session, args.fact) if args.session else None
+async def _whole(archive: Archive, args: History, place: str) -> Result:
+    found = await archive.fact(args.session, args.fact, place) if args.session else None
     if found is None:
         raise ToolError(
-            f"There is no fact {args.fact} of a session {args.session!r}.",
+            f"There is no fact {args.fact} of a session {args.session!r}{' in this workspace' if place else ''}.",
             kind="not_found",
-            next=["Take session and fact from a search."],
+            next=[
+                "Take session and fact from a search.",
+                *(["everywhere looks in other workspaces."] if place else []),
+            ],
         )
     return Result(text=f"[{_place(found)}]\n{found.text}")
 

@@ -135,8 +135,8 @@ def _unsearched(names: list[str]) -> str:
     if not names:
         return ""
     told = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
-    were = "was" if len(names) == 1 else "were"
-    return f"[{count(len(names), 'file')} that may hold secrets {were} not searched: {told}; name one as path to search it]"
+    files = f"{count(len(names), 'file')} that may hold secrets {'was' if len(names) == 1 else 'were'}"
+    return f"[{files} not searched: {told}; name one as path to search it]"
 
 
 def _prefix(root: Path, place: Path) -> str:

@@ -212,6 +212,15 @@ async def test_only_the_web_is_opened(desk: Desk, tool: Tool, url: str) -> None:
         await tool.preview(Browse(action="open", url=url), desk.context)
 
 
+async def test_nobody_is_asked_about_a_private_address(desk: Desk, tool: Tool) -> None:
+    args = Browse(action="open", url="http://169.254.169.254/latest")
+    assert tool.judge
+    assert tool.preview
+    assert tool.judge(args, desk.context).why.startswith("will be refused: 169.254.169.254 is not a public address")
+    with refused("private_address"):
+        await tool.preview(args, desk.context)
+
+
 async def test_without_a_page_nothing_can_be_done(desk: Desk, tool: Tool) -> None:
     with refused("no_page"):
         await desk.use(tool, action="click", ref="e1")

@@ -227,3 +227,33 @@ async def test_no_server_is_said_plainly(desk: Desk, fetch: Tool) -> None:
 
 def test_the_workspace_is_left_alone(desk: Desk) -> None:
     assert list(Path(desk.workspace).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "why"),
+    [
+        ("http://169.254.169.254/latest", "private_address", "not a public address: a link-local address"),
+        ("http://10.0.0.1/", "private_address", "not a public address: a private network"),
+        ("http://[::1]/", "private_address", "not a public address: this machine"),
+        ("file:///etc/passwd", "bad_url", "must begin with http:// or https://"),
+    ],
+)
+async def test_what_is_sure_to_be_refused_is_said_before_anybody_is_asked(
+    desk: Desk, fetch: Tool, url: str, kind: str, why: str
+) -> None:
+    args = msgspec.convert({"url": url}, Fetch)
+    assert fetch.judge
+    assert fetch.preview
+    judged = fetch.judge(args, desk.context)
+    assert judged.why.startswith("will be refused: ")
+    assert why in judged.why
+    with refused(kind):
+        await fetch.preview(args, desk.context)
+
+
+async def test_an_address_that_the_user_allows_is_foreseen_to_work(desk: Desk, fetch: Tool) -> None:
+    assert fetch.judge
+    assert fetch.preview
+    args = msgspec.convert({"url": "http://127.1:8080/"}, Fetch)
+    assert await fetch.preview(args, desk.context) == "would get http://127.1:8080/"
+    assert fetch.judge(args, desk.context).why == "reads a page of 127.1"

@@ -1,6 +1,7 @@
 """Words to arguments: braces, tildes, variables and wildcards, as far as they are known before the command runs."""
 
 import glob
+import pwd
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
@@ -163,8 +164,19 @@ def _home(parts: Parts) -> Parts:
     if not isinstance(first, Lit) or not first.bare or not first.text.startswith("~"):
         return parts
     user, slash, rest = first.text.partition("/")
+    known = _folder(user[1:]) if slash or len(parts) == 1 else ""
+    if known:
+        return (Lit(known, bare=False), Lit(f"{slash}{rest}", bare=True), *parts[1:])
     hole = Hole(user, "HOME" if user == "~" and (slash or len(parts) == 1) else "", bare=False)
     return (hole, Lit(f"/{rest}", bare=True), *parts[1:]) if slash else (hole, *parts[1:])
+
+
+def _folder(user: str) -> str:
+    """The home of somebody by name; empty where nobody is called so."""
+    try:
+        return pwd.getpwnam(user).pw_dir if user else ""
+    except (KeyError, ValueError):
+        return ""
 
 
 def _braces(parts: Parts) -> Iterable[Parts]:

@@ -182,7 +182,8 @@ class Scene(Struct):
 def real(cwd: str, text: str) -> str | None:
     """The path with its links followed, also where its last parts do not exist; None for what can be no path."""
     try:
-        return os.path.realpath(os.path.join(cwd, text))  # noqa: PTH118
+        # Two slashes at the start would be kept, and mean no more than one.
+        return re.sub("^//", "/", os.path.realpath(os.path.join(cwd, text)))  # noqa: PTH118
     except (OSError, ValueError):
         return None
 

@@ -31,7 +31,7 @@ class Web:
         # All of them, whatever is installed: a list that depends on the machine would spoil the prompt's cache, and a
         # tool that says what it lacks is more use than one that nobody knows of.
         self.tools: tuple[Tool, ...] = (
-            fetch(self._pages, bounds),
+            fetch(self._pages, bounds, reach),
             web_search(service, client),
             browse(self._browser),
         )

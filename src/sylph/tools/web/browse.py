@@ -8,6 +8,7 @@ from sylph.core.tool import Context, Judged, Result, Tool
 from sylph.net.address import Proxies
 from sylph.net.reach import Reach
 from sylph.net.visit import tidy
+from sylph.tools.web.foreseen import refusal
 from sylph.tools.web.setup import Chromium
 from sylph.tools.web.step import Browse
 
@@ -25,6 +26,7 @@ class Browser:
 
     def __init__(self, chromium: Chromium, reach: Reach, proxies: Proxies | None = None) -> None:
         self._make = (chromium, reach, proxies)
+        self._reach = reach
         self._browsers: Browsers | None = None
 
     def find(self, session: str) -> "Window | None":
@@ -38,6 +40,8 @@ class Browser:
     def judge(self, args: Browse, context: Context) -> Judged:
         host = _host(args.url) if args.action == "open" else self._current(context.session)
         hosts = (host,) if host else ()
+        if args.action == "open" and (refused := refusal(args.url, self._reach)):
+            return Judged("external", "safe", f"will be refused: {refused}", hosts=hosts)
         if args.action in ACTING:
             return Judged("external", "caution", f"acts on a page of {host or 'the web'}", hosts=hosts)
         if args.action in REACHING:
@@ -46,6 +50,8 @@ class Browser:
 
     async def preview(self, args: Browse, context: Context) -> str:
         if args.action == "open":
+            if refused := refusal(args.url, self._reach):
+                raise refused
             return f"would open {checked(args.url)} in a browser"
         where = self._current(context.session)
         shown = {"click": args.ref, "type": f"{args.ref}: {args.text}", "select": f"{args.ref}: {args.text}"}

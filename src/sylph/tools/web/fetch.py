@@ -9,7 +9,9 @@ from msgspec import Meta
 from sylph.core.errors import ProviderError, ToolError
 from sylph.core.tool import Args, Context, Judged, Result, Tool
 from sylph.net.http import Client
+from sylph.net.reach import Reach
 from sylph.net.visit import Bounds, tidy
+from sylph.tools.web.foreseen import refusal
 from sylph.tools.web.setup import Format, Wish
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Fetch(Args, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=200, le=MOST, description="Characters to show.")] = PART
 
 
-def fetch(client: Client, bounds: Bounds) -> Tool:
+def fetch(client: Client, bounds: Bounds, reach: Reach) -> Tool:
     @cache
     def fetcher() -> "Fetcher":
         # Late: every start of Sylph imports this module, and few fetch something.
@@ -41,6 +43,19 @@ def fetch(client: Client, bounds: Bounds) -> Tool:
     async def run(args: Fetch, context: Context) -> Result:
         wish = Wish(args.format, args.whole, args.offset, args.limit)
         return await fetcher().answer(checked(args.url), wish, context)
+
+    def judge(args: Fetch, context: Context) -> Judged:  # noqa: ARG001 - the contract's
+        refused = refusal(args.url, reach)
+        if refused and refused.trouble.kind == "bad_url":
+            return Judged("external", "safe", f"will be refused: {refused}")
+        host = urlsplit(tidy(args.url)).hostname or ""
+        why = f"will be refused: {refused}" if refused else f"reads a page of {host}"
+        return Judged("external", "safe", why, hosts=(host,))
+
+    async def preview(args: Fetch, context: Context) -> str:  # noqa: ARG001 - the contract's
+        if refused := refusal(args.url, reach):
+            raise refused
+        return f"would get {tidy(args.url)}"
 
     return Tool(
         name="fetch",
@@ -57,18 +72,6 @@ def fetch(client: Client, bounds: Bounds) -> Tool:
         judge=judge,
         seconds=120.0,
     )
-
-
-def judge(args: Fetch, context: Context) -> Judged:  # noqa: ARG001 - the contract's
-    try:
-        host = urlsplit(tidy(args.url)).hostname or ""
-    except ProviderError:
-        return Judged("external", "safe")
-    return Judged("external", "safe", f"reads a page of {host}", hosts=(host,))
-
-
-async def preview(args: Fetch, context: Context) -> str:  # noqa: ARG001 - the contract's
-    return f"would get {checked(args.url)}"
 
 
 def checked(url: str) -> str:
