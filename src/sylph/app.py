@@ -150,6 +150,11 @@ class App(Struct, frozen=True, kw_only=True):
         found = routes_of(self.config).fallback[:1] if name == FALLBACK else (self.roles.get(name, ""),)
         return next(iter(found), "")
 
+    def blind(self, model: str) -> bool:
+        """Whether it is known to take no pictures; what can only chat has never been shown one."""
+        info = self.runtime.parts.gateway.info(model)
+        return info.sees is False or (info.sees is None and info.calls is False)
+
     def unknown(self, models: Iterable[str]) -> list[str]:
         """Which of them no service is set up for."""
         known = {each.name for each in discover.named(self.sources)}

@@ -51,3 +51,10 @@ async def test_what_nobody_could_look_at_is_refused(sylph: Sylph, model: Model, 
     assert said in done.err
     assert "Traceback" not in done.err
     assert server.requests == []
+
+
+async def test_a_model_that_sees_nothing_is_named(sylph: Sylph, model: Model) -> None:
+    (sylph.workspace / "dot.png").write_bytes(PIXEL)
+    await model([say("I cannot see it.")])
+    done = await sylph.run("-m", "openai-chat/gpt-3.5-turbo", "-a", "dot.png", "what is it?")
+    assert "openai-chat/gpt-3.5-turbo takes no pictures" in done.err

@@ -73,3 +73,11 @@ async def test_a_session_that_is_removed_takes_its_jobs_along(sylph: Sylph, mode
     await chat.see(told)
     await sylph.run("session", "delete", "last", "--forever", "--yes")
     assert list((sylph.home / "sylph" / "data" / "runs").iterdir()) == []
+
+
+async def test_a_session_that_is_deleted_takes_its_jobs_along(sylph: Sylph, model: Model) -> None:
+    await model([call("job", action="start", command="sleep 300"), say("It runs.")])
+    await sylph.run("--mode", "trust", "start it")
+    assert [job["state"] for job in (await sylph.run("job", "list", "--json")).json] == ["running"]
+    assert (await sylph.run("session", "delete", "last", "-y")).code == 0
+    assert (await sylph.run("job", "list")).out == "No job runs.\n"

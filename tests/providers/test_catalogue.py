@@ -52,7 +52,8 @@ def test_what_is_configured_counts_first_and_the_rest_is_filled_in() -> None:
 
 
 def test_a_server_that_only_speaks_like_it_has_no_prices() -> None:
-    assert Endpoint(name="openai", base_url="https://x.example", own=False).info("gpt-5.2").price_in is None
+    elsewhere = Endpoint(name="openai", base_url="https://x.example", own=False).info("gpt-5.2")
+    assert (elsewhere.price_in, elsewhere.above_in, bool(elsewhere.window)) == (None, None, True)
     assert Endpoint(name="openai", base_url="http://127.0.0.1:1", local=True).info("gpt-5.2").price_in == 0
 
 

@@ -197,7 +197,12 @@ class Runtime:
 
     async def send(self, session: str, command: commands.Command) -> str:
         """Returns when the command is taken; for a message that means: when it is kept, with its id."""
-        return await self._open(session).handle(command)
+        said = await self._open(session).handle(command)
+        if isinstance(command, commands.Delete):
+            # Nobody would look after them any more.
+            for job in self.jobs(session).all():
+                await self.jobs(session).stop(job.id)
+        return said
 
     def watch(self, session: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
         return self._shelf.bus.watch(session, after=after)

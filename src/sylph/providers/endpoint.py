@@ -90,7 +90,10 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     def info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
         """What is configured, else what the service said of the model, else what the catalogue has of it."""
-        listed = _listed(self.name, model) if self.own and not self.local else None
+        listed = _listed(self.name, model)
+        if listed and (self.local or not self.own):
+            # The same model, as its name says, but nobody knows what it costs there.
+            listed = ModelInfo(name=model, window=listed.window, sees=listed.sees, calls=listed.calls)
         last = self.kept.find(model) if self.kept and learned is None else None
         known = _filled(model, self.models.get(model), learned, last, listed)
         if not self.local:

@@ -20,6 +20,7 @@ from sylph.interfaces.cli.options import Options, work
 from sylph.interfaces.cli.pending import reminder
 from sylph.interfaces.cli.picker import find
 from sylph.interfaces.cli.runner import Runner
+from sylph.interfaces.render import flat, line
 
 
 @click.command()
@@ -46,6 +47,8 @@ async def perform(app: App, options: Options, text: str) -> int:
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
     summary = await session_for(app, options)
     runner.note(*await reminder(app.runtime, Path(summary.workspace), but=summary.id))
+    if files and app.blind(summary.model):
+        runner.note(line(f"{flat(summary.model)} takes no pictures: it is only told what they are called", "warn"))
     return await runner.turn(summary, Send(text=text, dry_run=options.dry_run, files=files))
 
 
