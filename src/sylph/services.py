@@ -77,7 +77,10 @@ def missing(name: str, config: Config, rows: Mapping[str, Row] = TABLE) -> tuple
     steps = [_fill(owner, blank) for blank in table.blanks(owner, told.place) if not told.base_url]
     if owner.keys and not told.api_key and owner.entry != "none":
         where = f" (get one at {owner.console})" if owner.console else ""
-        steps.append(f"sylph connect {owner.name}, or set {owner.keys[0]} to a key of {owner.title}{where}")
+        key = f"sylph connect {owner.name}, or set {owner.keys[0]} to a key of {owner.title}{where}"
+        # What opens it lasts for an hour, so none is kept.
+        token = f'export {owner.keys[0]}="$(gcloud auth print-access-token)"'
+        steps.append(token if owner.entry == "google" else key)
         steps += [OTHERWISE[owner.entry]] if owner.entry in OTHERWISE else []
     if owner.entry in ("github", "chatgpt"):
         steps.append(f"sylph connect {owner.name}")
@@ -125,6 +128,8 @@ def _endpoint(rows: Mapping[str, Row], name: str, told: Provider, config: Config
         login=way.login if way else login,
         api_key=key,
         key_from=way.key_from if way else _key_from(name, told, config),
+        elsewhere=way.elsewhere if way else "",
+        back=_back(name, config) if way and way.elsewhere else "",
         key_header="" if bare else row.key_header,
         headers={**row.headers, **(way.headers if way else {}), **told.headers},
         quirks=frozenset(row.quirks),
@@ -167,6 +172,18 @@ def _key_from(name: str, told: Provider, config: Config) -> str:
     if told.place.get("access") and not told.api_key:
         return "AWS_ACCESS_KEY_ID"
     return config.origins.get(f"providers.{name}.api_key", f"providers.{name}.api_key")
+
+
+def _back(name: str, config: Config) -> str:
+    """How to get to the usual address again."""
+    key = f"providers.{name}.base_url"
+    origin = config.origins.get(key, "")
+    return f"unset {origin}" if origin.isupper() else f"sylph config unset {key}"
+
+
+def address_of(name: str, config: Config) -> str:
+    """Where a provider is asked now; empty where that is not known."""
+    return _url(table.row(name), config.settings.providers.get(name, Provider()), config)
 
 
 def _url(row: Row, told: Provider, config: Config) -> str:

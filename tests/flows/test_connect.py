@@ -58,7 +58,7 @@ async def test_a_key_is_saved_shown_used_and_forgotten(sylph: Sylph, model: Mode
     (row,) = (await sylph.run("connect", "status", "--json")).json["connected"]
     assert (row["provider"], row["kind"], row["key"], row["used"]) == ("groq", "key", "…cdef", True)
     assert (await sylph.run("models", "--json")).json[0]["key_from"] == row["key_from"]
-    assert "the key forgotten" in (await sylph.run("disconnect", "groq")).out
+    assert "The key of groq is forgotten." in (await sylph.run("disconnect", "groq")).out
     assert (await sylph.run("connect", "status", "--json")).json["connected"] == []
     assert "canary" not in credentials(sylph)
     again = await sylph.run("disconnect", "groq")
@@ -254,3 +254,55 @@ async def test_other_tools_logins_are_read_only_after_a_yes(sylph: Sylph, model:
     assert (gone.code, "give `codex` a key" in gone.err) == (4, True)
     await sylph.run("disconnect", "openai")
     assert "the login of Codex" not in (await sylph.run("connect", "status")).out
+
+
+async def test_a_forgotten_passphrase_is_no_dead_end(sylph: Sylph, model: Model) -> None:
+    connected(sylph, await model([]))
+    vault = sylph.home / "sylph" / "credentials" / "vault.json"
+    short = await save(sylph, SYLPH_PASSPHRASE="abc")
+    assert (short.code, "8 characters or more" in short.err, vault.exists()) == (2, True, False)
+    await save(sylph, SYLPH_PASSPHRASE="correct horse")
+    wrong = await save(sylph, SYLPH_PASSPHRASE="wrong horse")
+    assert "sylph connect passphrase --forget" in wrong.err
+    unasked = await sylph.run("connect", "passphrase", "--forget")
+    assert (unasked.code, vault.exists()) == (3, True)
+    gone = await sylph.run("connect", "passphrase", "--forget", "-y")
+    assert (gone.code, gone.out) == (0, "The passphrase is forgotten. Connect these anew:\n  sylph connect groq\n")
+    assert (await sylph.run("connect", "passphrase", "--forget", "-y")).code == 1
+    await save(sylph, SYLPH_PASSPHRASE="correct horse")
+    done = await sylph.run("disconnect", "groq", "--json")
+    told = {"provider": "groq", "forgotten": ["key"], "passphrase_gone": True, "still_set": ""}
+    assert (done.json, vault.exists()) == (told, False)
+    assert (await save(sylph)).code == 0
+
+
+async def test_a_key_for_another_address_is_told_as_that(sylph: Sylph) -> None:
+    async with OAuthServer() as first, OAuthServer() as other:
+        configure(sylph, at(first))
+        first.trouble["v1/models"] = [said(data=[{"id": "m"}])]
+        await save(sylph)
+        configure(sylph, at(other))
+        other.trouble["v1/chat/completions"] = [error("bad", 401)]
+        done = await sylph.run("-m", "groq/m", "hi")
+        assert f"No key was sent to {other.url}/v1, for a saved key (…cdef)" in done.err
+        assert f"is for {first.url}/v1" in done.err
+        assert f"sylph connect groq  saves a key for {other.url}/v1" in done.err
+        assert "sylph config unset providers.groq.base_url" in done.err
+        (row,) = (await sylph.run("connect", "status", "--json")).json["connected"]
+        assert row["state"] == "for another address"
+        other.trouble["v1/models"] = [said(data=[{"id": "m"}])]
+        assert "no key is sent to" in (await sylph.run("models")).err
+
+
+@pytest.mark.parametrize("words", [("anthropic", "sk-ant-canary"), ("sk-ant-canary",)])
+async def test_a_key_as_an_argument_is_not_said_again(sylph: Sylph, words: tuple[str, ...]) -> None:
+    done = await sylph.run("connect", *words)
+    assert (done.code, "your shell's history" in done.err) == (2, True)
+    assert "canary" not in done.out + done.err
+
+
+async def test_vertex_is_not_sent_in_a_circle(sylph: Sylph) -> None:
+    done = await sylph.run("connect", "vertex")
+    assert "is not opened by a key" in done.err
+    assert "gcloud auth print-access-token" in done.err
+    assert "sylph connect vertex" not in done.err

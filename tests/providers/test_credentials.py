@@ -123,7 +123,7 @@ def test_without_the_extras_there_are_files_and_a_clear_error(tmp_path: Path, mo
     assert save(kept).place == "file"
     with pytest.raises(UserError, match="not installed") as caught:
         kept.set_passphrase("correct horse")
-    assert "sylph[encryption]" in str(caught.value.trouble.next)
+    assert caught.value.trouble.next[0].endswith("'pynacl>=1.6'")
     assert read(kept) == SECRET
 
 
@@ -261,21 +261,21 @@ def test_a_wrong_or_missing_passphrase_is_told_and_nothing_is_lost(tmp_path: Pat
 def test_the_passphrase_is_set_changed_and_removed(tmp_path: Path) -> None:
     save(store(tmp_path))
     save(store(tmp_path), "groq", b'"sk-canary-other"')
-    assert store(tmp_path).set_passphrase("one") == 2
+    assert store(tmp_path).set_passphrase("one horse") == 2
     assert b"canary" not in on_disk(tmp_path)
-    assert store(tmp_path, "one").set_passphrase("two") == 0
+    assert store(tmp_path, "one horse").set_passphrase("two horses") == 0
     with pytest.raises(UserError):
-        read(store(tmp_path, "one"))
-    assert read(store(tmp_path, "two")) == SECRET
+        read(store(tmp_path, "one horse"))
+    assert read(store(tmp_path, "two horses")) == SECRET
     with pytest.raises(UserError):
-        store(tmp_path, "one").remove_passphrase()
-    assert store(tmp_path, "two").remove_passphrase() == 2
+        store(tmp_path, "one horse").remove_passphrase()
+    assert store(tmp_path, "two horses").remove_passphrase() == 2
     assert read(store(tmp_path)) == SECRET
     assert store(tmp_path).vault() is None
 
 
 def test_what_is_sealed_opens_only_in_its_place(tmp_path: Path) -> None:
-    kept = store(tmp_path, "one")
+    kept = store(tmp_path, "one horse")
     kept.prepare()
     save(kept)
     moved = (tmp_path / "credentials" / "openai.key.json").read_text().replace('"openai"', '"groq"')
@@ -296,7 +296,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_vault_that_would_take_forever_is_refused(tmp_path: Path) -> None:
-    kept = store(tmp_path, "one")
+    kept = store(tmp_path, "one horse")
     kept.prepare()
     vault = tmp_path / "credentials" / "vault.json"
     vault.write_text(vault.read_text().replace('"cost":1024', '"cost":1099511627776'))
@@ -350,3 +350,32 @@ def test_at_most_the_last_four_characters_are_told() -> None:
     assert tail_of("sk-0123456789abcdef") == "…cdef"
     assert tail_of("short") == "…"
     assert "canary" not in repr(Entry(provider="x", kind="key", secret="canary"))
+
+
+def test_without_the_library_nothing_is_said_to_be_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nacl.secret", None)
+    kept = store(tmp_path, "correct horse")
+    assert "once the library for that is installed" in kept.where()
+    with pytest.raises(UserError, match="not installed") as raised:
+        kept.ready()
+    (step,) = raised.value.trouble.next
+    assert step.endswith("'pynacl>=1.6'")
+    assert sys.executable in step
+
+
+def test_the_seal_goes_with_the_last_sealed_entry(tmp_path: Path) -> None:
+    kept = store(tmp_path, "correct horse")
+    kept.prepare()
+    save(kept, "one")
+    save(kept, "two")
+    kept.remove("one")
+    assert kept.locked
+    kept.remove("two")
+    assert not kept.locked
+    assert read_anew(tmp_path) == SECRET
+
+
+def read_anew(home: Path) -> bytes:
+    fresh = store(home)
+    save(fresh)
+    return read(fresh)

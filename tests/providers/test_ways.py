@@ -188,7 +188,7 @@ async def test_a_key_belongs_to_an_address(tmp_path: Path, client: Client) -> No
     for url in ("https://api.groq.com.evil", "http://api.groq.com", "https://api.groq.com:8443"):
         other = endpoints(tmp_path, ways, GROQ_BASE_URL=url)["groq"]
         assert other.login is None
-        assert "is for https://api.groq.com" in other.key_from
+        assert "is for https://api.groq.com" in other.elsewhere
 
 
 def test_where_nothing_is_stored_nothing_is_looked_for(tmp_path: Path, client: Client) -> None:

@@ -43,6 +43,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Where it is not a fixed key that opens the door."""
     api_key: str = ""
     key_from: str = ""
+    elsewhere: str = ""
+    """That a key is kept, but for another address; with `back`, the step that leads there again."""
+    back: str = ""
     key_header: str = ""
     """The header that carries the key, where it is not `Authorization: Bearer`."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])

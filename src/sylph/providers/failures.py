@@ -167,17 +167,25 @@ def failure(
     said = complaint(body)
     if told := headers.get("x-amzn-errortype"):
         said = said._replace(code=f"{said.code} {told.partition(':')[0]}".strip())
-    kind = kind_of(status, said)
+    kind, spent = kind_of(status, said), status == 402 or said.says(SPENT)
     asked = wait(headers)
     message = endpoint.without_key(said.message)
-    headline = HEADLINE[kind].format(name=endpoint.name, model=model or "the model")
+    headline = _headline(kind, endpoint, model, spent=spent)
     return ProviderError(
         kind,
         f"{headline}: {message}" if message else f"{headline}.",
         status=status,
         retry_after=said.retry if asked is None else asked,
-        next=_advice(kind, endpoint, spent=said.says(SPENT)),
+        next=_advice(kind, endpoint, spent=spent),
     )
+
+
+def _headline(kind: FailureKind, endpoint: Endpoint, model: str, *, spent: bool) -> str:
+    if kind == "auth" and spent:
+        return f"{endpoint.name} wants credit first"
+    if kind == "auth" and endpoint.elsewhere:
+        return f"No key was sent to {endpoint.base_url}, for {endpoint.elsewhere}"
+    return HEADLINE[kind].format(name=endpoint.name, model=model or "the model")
 
 
 def kind_of(status: int, said: Complaint) -> FailureKind:
@@ -251,6 +259,8 @@ def _advice(kind: FailureKind, endpoint: Endpoint, *, spent: bool) -> tuple[str,
         return (f"Add credit to the account at {endpoint.name}, or choose another model with -m.",)
     if kind == "auth" and endpoint.login and not endpoint.key_from.startswith("providers."):
         return (f"sylph connect {endpoint.name}  (it uses {endpoint.key_from})",)
+    if kind == "auth" and endpoint.elsewhere:
+        return (f"sylph connect {endpoint.name}  saves a key for {endpoint.base_url}", f"or {endpoint.back}")
     if kind == "auth":
         return (f"Set {endpoint.key_from or 'the key of ' + endpoint.name} to a key that is valid.",)
     if kind == "not_found":

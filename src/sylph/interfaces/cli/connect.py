@@ -14,10 +14,14 @@ from sylph.interfaces.cli.connected import show
 from sylph.interfaces.cli.connecting import Wish
 from sylph.interfaces.cli.door import Door, ask_passphrase, put
 from sylph.interfaces.cli.options import as_json as json_option
-from sylph.interfaces.cli.secrets import fresh_passphrase
+from sylph.interfaces.cli.secrets import agreed, fresh_passphrase
+from sylph.providers.credentials import seal
+from sylph.providers.credentials.store import Store
 from sylph.providers.table import TABLE
 
 ANY = "PROVIDER"
+# What is longer, or begins like this, is not the name of a provider: somebody gave a key.
+LONGEST, KEYS = 32, ("sk-", "gsk_", "xai-", "AIza")
 
 
 class Connect(click.Group):
@@ -50,6 +54,7 @@ def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
 
 @command.command(ANY)
 @click.argument("provider", metavar="")
+@click.argument("more", nargs=-1, metavar="")
 @click.option("--stdin", "stdin", is_flag=True, help="Read the key from stdin.")
 @click.option("--no-check", is_flag=True, help="Keep the key without asking the service whether it is good.")
 @click.option("--device", is_flag=True, help="Log in by a code that you type in on any device.")
@@ -58,8 +63,10 @@ def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
 @click.option("--from", "tool", default="", metavar="TOOL", help="Use another tool's login; asked for, and remembered.")
 @click.option("--yes", is_flag=True, help="Agree to the terms that are shown.")
 @click.pass_obj
-def provider(door: Door, **told: Any) -> int:
+def provider(door: Door, more: tuple[str, ...], **told: Any) -> int:
     """Save a key of PROVIDER, or log in to it."""
+    if more:
+        raise _shown()
     wish = Wish(**told)
     name = _known(door, wish.provider)
     if wish.tool:
@@ -79,14 +86,19 @@ def status(door: Door, *, as_json: bool) -> int:
 
 @command.command()
 @click.option("--remove", is_flag=True, help="Keep credentials without a passphrase from now on.")
+@click.option("--forget", is_flag=True, help="Drop a forgotten passphrase, and what is sealed with it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--stdin", "stdin", is_flag=True, help="Read the new passphrase from stdin.")
 @click.pass_obj
-def passphrase(door: Door, *, remove: bool, stdin: bool) -> int:
-    """Set, change or remove the passphrase that credentials in files are sealed with.
+def passphrase(door: Door, *, remove: bool, forget: bool, yes: bool, stdin: bool) -> int:
+    """Set, change, remove or forget the passphrase that credentials in files are sealed with.
 
     The one that is set now comes from SYLPH_PASSPHRASE, or is asked for. Credentials in the system's keyring need none.
     """
     store = credentials_of(door.config, ask_passphrase)
+    if forget:
+        return _forget(store, yes=yes)
+    seal.need()
     there = store.vault() is not None
     if remove:
         if not there:
@@ -102,9 +114,25 @@ def passphrase(door: Door, *, remove: bool, stdin: bool) -> int:
     return 0
 
 
+def _forget(store: Store, *, yes: bool) -> int:
+    if not store.locked:
+        raise UserError("No passphrase is set.", kind="not_found", next=["sylph connect passphrase"])
+    lost = [f"{provider} ({kind})" for provider, kind in store.sealed()]
+    agreed(
+        f"Sealed with it, and lost then: {', '.join(lost) or 'nothing'}.", "Forget the passphrase, and these?", yes=yes
+    )
+    gone = dict.fromkeys(provider for provider, _ in store.forget())
+    put("The passphrase is forgotten." + (" Connect these anew:" if gone else ""))
+    for each in gone:
+        put(f"  sylph connect {each}")
+    return 0
+
+
 def _known(door: Door, name: str) -> str:
     """The provider that keeps the key: one service may speak two dialects."""
     rows, told = TABLE, door.config.settings.providers
+    if name not in told and (len(name) > LONGEST or name.startswith(KEYS)):
+        raise _shown()
     if name in rows:
         return rows[name].like or name
     if name in told:
@@ -116,4 +144,12 @@ def _known(door: Door, name: str) -> str:
             f"the providers are {', '.join(each for each in rows if not rows[each].local)}",
             f"sylph config set providers.{name}.base_url URL  for another service",
         ],
+    )
+
+
+def _shown() -> UserError:
+    """Whatever it was is not said again."""
+    return UserError(
+        "A key is never given as an argument: it is in your shell's history now, and others could see it.",
+        next=["make a new key, and revoke this one", "sylph connect PROVIDER  asks for it, or reads it with --stdin"],
     )

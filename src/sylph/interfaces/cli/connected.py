@@ -14,8 +14,9 @@ from sylph.interfaces.render import flat
 from sylph.providers.credentials.entry import Entry
 from sylph.providers.credentials.others import TOOLS, found
 from sylph.providers.credentials.store import Store
-from sylph.providers.logins.ways import told_of
+from sylph.providers.logins.ways import same_place, told_of
 from sylph.providers.table import TABLE
+from sylph.services import address_of
 
 
 class Connected(Struct, frozen=True, kw_only=True):
@@ -79,6 +80,9 @@ def _stored(entry: Entry, config: Config, *, used: bool) -> Connected:
         state, step = "over", f"log in again: sylph connect {entry.provider}  ({flat(entry.ended, 200)})"
     elif entry.kind == "login" and not _client(config, entry.provider):
         state, step = "off", f"it cannot be renewed without logins.{entry.provider}.client_id"
+    elif entry.kind == "key" and (url := address_of(entry.provider, config)) and not same_place(entry.base_url, url):
+        state = "for another address"
+        step = f"it is for {entry.base_url} and not sent to {url}: sylph connect {entry.provider}  saves one for there"
     elif entry.expires and entry.expires < time.time():
         state = "renewed when it is used"
     return Connected(

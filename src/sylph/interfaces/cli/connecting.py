@@ -64,6 +64,7 @@ def save_key(door: Door, wish: Wish, name: str) -> int:
         raise UserError(f"{told.title} is not opened by a key.", next=missing(name, config))
     if others := [tool for tool in TOOLS if tool.provider == name and found(tool, config.environ)]:
         sys.stderr.write(f"sylph: {others[0].title} has a login here: sylph connect {name} --from {others[0].name}\n")
+    _store(config).ready()
     key = read_key(told.title, told.console, stdin=wish.stdin)
     endpoint = endpoint_for(name, key, config)
     if endpoint is None:
@@ -109,6 +110,7 @@ def log_in(door: Door, wish: Wish, name: str) -> int:
         raise UserError("One of --device and --browser, not both.", next=["sylph connect --help"])
     if not service.client_id:
         raise _off(service, config)
+    _store(config).ready()
     agreed(service.terms, f"Log in to {service.title}?", yes=wish.yes)
     # A browser in the terminal would take the terminal away.
     windowed = sys.platform == "darwin" or any(config.environ.get(name) for name in WINDOWS)

@@ -64,6 +64,8 @@ def listed(door: Door, filter: str, *, as_json: bool) -> int:
     for one in reached:
         if one.key_from and any(each is one for _, each, _ in rows):
             sys.stderr.write(f"{one.name}: {one.key_from}\n")
+        if one.elsewhere:
+            sys.stderr.write(f"{one.name}: no key is sent to {one.url}, for {one.elsewhere}\n")
     return 0
 
 

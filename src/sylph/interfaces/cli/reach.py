@@ -24,6 +24,8 @@ class Reached(Struct, frozen=True, kw_only=True):
     trouble: Trouble | None = None
     key_from: str = ""
     """Where its key comes from, with the end of it; empty where it has none."""
+    elsewhere: str = ""
+    """That a key is kept, but for another address."""
 
 
 async def reach(app: App, *, seconds: float) -> list[Reached]:
@@ -55,6 +57,7 @@ async def _ask(app: App, endpoint: Endpoint, configured: bool, seconds: float) -
         models=known,
         trouble=trouble,
         key_from=_key_from(endpoint),
+        elsewhere=endpoint.elsewhere,
     )
 
 

@@ -4,9 +4,9 @@ import getpass
 import sys
 
 from sylph.core.errors import UserError
+from sylph.providers.credentials.seal import good
 
 LONGEST = 16_384
-SHORTEST = 8
 
 
 def read_key(title: str, where: str, *, stdin: bool) -> str:
@@ -35,11 +35,7 @@ def fresh_passphrase(*, stdin: bool) -> str:
         raise UserError("There is no terminal to type the passphrase on.", next=["give it on stdin, with --stdin"])
     if first != again:
         raise UserError("These were two different passphrases; nothing was changed.", next=["try again"])
-    if len(first) < SHORTEST:
-        raise UserError(
-            f"A passphrase has {SHORTEST} characters or more; nothing was changed.", next=["several words are good"]
-        )
-    return first
+    return good(first)
 
 
 def agreed(terms: str, question: str, *, yes: bool) -> None:

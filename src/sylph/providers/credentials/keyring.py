@@ -5,7 +5,7 @@ from typing import Protocol
 from sylph.core.errors import StoreError
 
 SERVICE = "sylph"
-EXTRA = "sylph[keyring]"
+NEEDS = "keyring>=25.7"
 
 
 class Keyring(Protocol):

@@ -7,17 +7,20 @@ import binascii
 import hashlib
 import os
 from base64 import b64decode, b64encode
+from importlib import import_module
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from sylph.core import extra
 from sylph.core.errors import UserError
 
 # 64 MiB and about 0.2 s for each try.
 COST, BLOCK, LANES = 1 << 16, 8, 1
 SIZE = 32
-EXTRA = "sylph[encryption]"
+NEEDS = "pynacl>=1.6"
+SHORTEST = 8
 
 
 class Vault(Struct, frozen=True, kw_only=True):
@@ -29,6 +32,34 @@ class Vault(Struct, frozen=True, kw_only=True):
     block: int
     lanes: int
     box: str
+
+
+def good(passphrase: str) -> str:
+    """A passphrase that is long enough to be set. Raises UserError."""
+    if len(passphrase) < SHORTEST:
+        raise UserError(
+            f"A passphrase has {SHORTEST} characters or more; nothing was changed.", next=["several words are good"]
+        )
+    return passphrase
+
+
+def there() -> bool:
+    """Whether the library is installed."""
+    try:
+        import_module("nacl.secret")
+    except ImportError:
+        return False
+    return True
+
+
+def need() -> None:
+    """Raises UserError where the library is missing."""
+    if not there():
+        raise UserError(
+            "Credentials are sealed with a passphrase, and the library for that is not installed.",
+            kind="config",
+            next=[extra.command(NEEDS)],
+        )
 
 
 def invent() -> bytes:
@@ -68,6 +99,7 @@ def parse(data: bytes) -> Vault:
 
 
 def _opened(key: bytes, box: str, about: bytes) -> bytes | None:
+    need()
     from nacl.exceptions import CryptoError
 
     try:
@@ -78,14 +110,9 @@ def _opened(key: bytes, box: str, about: bytes) -> bytes | None:
 
 def _box(key: bytes) -> Any:
     """XChaCha20-Poly1305 of libsodium, imported only where there is a passphrase."""
-    try:
-        from nacl.secret import Aead
-    except ImportError as error:
-        raise UserError(
-            "Credentials are sealed with a passphrase, and the library for that is not installed.",
-            kind="config",
-            next=[f"pip install '{EXTRA}'"],
-        ) from error
+    need()
+    from nacl.secret import Aead
+
     return Aead(key)
 
 

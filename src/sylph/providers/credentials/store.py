@@ -11,16 +11,18 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from sylph.core import extra
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import StoreError, SylphError, UserError
 from sylph.providers.credentials import seal
 from sylph.providers.credentials.entry import KINDS, Entry, Kind
-from sylph.providers.credentials.folder import Folder
-from sylph.providers.credentials.keyring import EXTRA, Keyring, system
+from sylph.providers.credentials.folder import Folder, draft_of
+from sylph.providers.credentials.keyring import NEEDS, Keyring, system
 from sylph.providers.credentials.lock import alone
 
 Keep = Literal["auto", "keyring", "file"]
 WRONG = "That is not the passphrase that the credentials are sealed with."
+FORGET = "forgotten for good? sylph connect passphrase --forget  drops what is sealed with it"
 logger = logging.getLogger(__name__)
 
 
@@ -118,20 +120,66 @@ class Store:
         if self._told and self.vault() is None and not self._finds_keyring():
             self.set_passphrase(self._told)
 
+    def ready(self) -> None:
+        """Raises UserError where a new secret could not be sealed as it has to be: known before anybody types one."""
+        vault = self.vault()
+        if (vault is None and not self._told) or self._finds_keyring():
+            return
+        seal.need()
+        if vault is None:
+            seal.good(self._told)
+
     def note(self, entry: Entry) -> Entry:
         """Writes what is known of a credential anew, and leaves its secret where and how it is."""
         return self._written(replace(entry, serial=entry.serial + 1))
 
     def remove(self, provider: str) -> tuple[Kind, ...]:
-        """Forgets all credentials of a provider; says which there were."""
+        """Forgets all credentials of a provider; says which there were. With the last sealed one goes the seal."""
         gone: list[Kind] = []
+        sealed = any(self._needs_seal(provider, kind) for kind in KINDS)
         with alone(self.folder.lock(provider)):
             for kind in KINDS:
                 if self._in_keyring(provider, kind) and (keyring := self._find()):
                     keyring.remove(self._place(Entry(provider=provider, kind=kind)))
                 if self.folder.remove(provider, kind):
                     gone.append(kind)
+        if sealed:
+            with self._vault_lock(shared=False):
+                if not any(self._needs_seal(*each) for each in self.folder.names()):
+                    self._drop_vault()
         return tuple(gone)
+
+    def forget(self) -> list[tuple[str, Kind]]:
+        """Drops the passphrase with all that is sealed with it, unopened; says what that was."""
+        gone: list[tuple[str, Kind]] = []
+        with self._vault_lock(shared=False):
+            for provider, kind in self.sealed():
+                with alone(self.folder.lock(provider)):
+                    if self.folder.remove(provider, kind):
+                        gone.append((provider, kind))
+            self._drop_vault()
+        return gone
+
+    def sealed(self) -> list[tuple[str, Kind]]:
+        """What only the passphrase opens; a damaged one counts, for nobody knows."""
+        return [each for each in self.folder.names() if self._needs_seal(*each)]
+
+    @property
+    def locked(self) -> bool:
+        """Whether a passphrase is set, be its file damaged or not."""
+        return self._vault.exists()
+
+    def _needs_seal(self, provider: str, kind: Kind) -> bool:
+        try:
+            entry = self.folder.entry(provider, kind)
+        except StoreError:
+            return True
+        return entry is not None and entry.sealed
+
+    def _drop_vault(self) -> None:
+        draft_of(self._vault).unlink(missing_ok=True)
+        self._vault.unlink(missing_ok=True)
+        self._opened, self._answer = None, ""
 
     def key(self) -> bytes:
         """The key of the secrets; empty where no passphrase is set. Raises UserError where it is wrong or missing."""
@@ -154,11 +202,11 @@ class Store:
             raise UserError(
                 "The credentials are sealed, and nobody gave the passphrase.",
                 kind="passphrase",
-                next=["set SYLPH_PASSPHRASE", "or start this anew in a terminal, to be asked for it"],
+                next=["set SYLPH_PASSPHRASE", "or start this anew in a terminal, to be asked for it", FORGET],
             )
         key = seal.unwrap(vault, passphrase)
         if key is None:
-            raise UserError(WRONG, kind="passphrase", next=["try again; nothing was changed"])
+            raise UserError(WRONG, kind="passphrase", next=["try again; nothing was changed", FORGET])
         return key
 
     def hush(self) -> None:
@@ -181,6 +229,7 @@ class Store:
     def set_passphrase(self, fresh: str) -> int:
         """Sets or changes it, and seals what lies in plain files; says how many there were."""
         self.folder.made()
+        seal.good(fresh)
         with self._vault_lock(shared=False):
             key = self.key() or seal.invent()
             vault = seal.wrap(key, fresh)
@@ -195,16 +244,17 @@ class Store:
                 return 0
             self.key()
             count = self._rewrite(lambda entry: entry.sealed, plain=True)
-            self._vault.unlink()
-            self._opened = None
+            self._drop_vault()
             return count
 
     def where(self) -> str:
         """Where a new secret would be kept, for people."""
         if keyring := self._finds_keyring():
             return f"the system's keyring ({keyring.name})"
-        sealed = "sealed with your passphrase" if self.vault() or self._told else "not encrypted"
-        return f"a file that only you can read, {sealed}"
+        if not (self.vault() or self._told):
+            return "a file that only you can read, not encrypted"
+        lacks = "" if seal.there() else f" once the library for that is installed ({extra.command(seal.NEEDS)})"
+        return f"a file that only you can read, sealed with your passphrase{lacks}"
 
     def _finds_keyring(self) -> Keyring | None:
         return self._find() if self._keep != "file" else None
@@ -271,7 +321,10 @@ class Store:
     def _from_keyring(self, entry: Entry) -> bytes:
         keyring = self._find()
         if keyring is None:
-            raise _unreadable(entry, f"it is in the system's keyring, and none is found; is {EXTRA} installed?")
+            raise _unreadable(
+                entry,
+                f"it is in the system's keyring, and none is found; is its library installed ({extra.command(NEEDS)})?",
+            )
         found = keyring.get(self._place(entry))
         if found is None:
             raise _unreadable(entry, "it is not in the system's keyring any more")
@@ -297,7 +350,7 @@ def _none() -> UserError:
     return UserError(
         "credentials.keep says keyring, and there is none that works.",
         kind="config",
-        next=[f"pip install '{EXTRA}'", "sylph config unset credentials.keep"],
+        next=[extra.command(NEEDS), "sylph config unset credentials.keep"],
     )
 
 

@@ -40,14 +40,21 @@ class Way(Struct, frozen=True, kw_only=True):
     """Where the service is for this login, if not where it usually is."""
     only_for: str = ""
     """The address that a key was given for; it is sent to no other."""
+    elsewhere: str = ""
+    """That there is a key, but for another address."""
     bearer: bool = False
     """Whether it is a token where the service usually wants a key."""
 
     def sent_to(self, url: str) -> "Way":
         """The way to this address, which is none where the key was given for another."""
-        if not self.only_for or urlsplit(self.only_for)[:2] == urlsplit(url)[:2]:
+        if same_place(self.only_for, url):
             return self
-        return Way(login=None, key_from=f"{self.key_from} is not sent there: it is for {self.only_for}")
+        return Way(login=None, key_from="", elsewhere=f"{self.key_from} is for {self.only_for}")
+
+
+def same_place(kept_for: str, url: str) -> bool:
+    """Whether a key that was given for one address may be sent to the other."""
+    return not kept_for or urlsplit(kept_for)[:2] == urlsplit(url)[:2]
 
 
 class Watched:
