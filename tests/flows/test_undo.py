@@ -41,10 +41,10 @@ async def test_a_dirty_git_tree_is_as_dirty_afterwards_as_before(sylph: Sylph, m
     await model([calls(("shell", {"command": shell}), ("write", {"path": "dirty", "content": "w\n"})), say("Done.")])
     await sylph.run(*TASK)
     assert git(work, "status", "--porcelain") != status
-    undone = await sylph.run("undo")
+    undone = await sylph.run("undo", "-y")
     assert undone.code == 0, undone.err
     assert (git(work, "status", "--porcelain"), _tree(work)) == (status, before)
-    redone = await sylph.run("undo", "--redo", "--json")
+    redone = await sylph.run("undo", "--redo", "--json", "-y")
     assert (redone.code, redone.json["undo"]) == (0, "u2")
     assert not (work / "new").exists()
 
@@ -63,10 +63,10 @@ async def test_it_shows_first_and_tells_what_it_left(sylph: Sylph, model: Model)
         assert said in dry.out, dry.out
     assert (await sylph.run("undo", "--dry-run", "--json")).json["files"][0]["removed"] == 1
     (sylph.workspace / "b.bin").write_text("mine")
-    left = await sylph.run("undo", "--json")
+    left = await sylph.run("undo", "--json", "-y")
     assert (left.code, left.json["restored"]) == (1, ["a.txt"])
     assert left.json["left"] == [{"path": "b.bin", "why": "it was changed since by somebody else"}]
-    again = await sylph.run("undo")
+    again = await sylph.run("undo", "-y")
     assert (again.code, "--force" in again.err) == (1, True)
     assert (sylph.workspace / "b.bin").read_text() == "mine"
     forced = await sylph.run("undo", "--force", "--turn", "t1", "--files", "*.bin", "-y")
@@ -88,7 +88,7 @@ async def test_a_session_shows_what_each_turn_changed(sylph: Sylph, model: Model
     assert "    -one\n    -two\n    +three\n" in whole.out
     (turn,) = (await sylph.run("session", "show", "last", "--json")).json["changes"]
     assert (turn["turn"], [file["path"] for file in turn["files"]]) == ("t1", ["a.txt", "d"])
-    await sylph.run("undo")
+    await sylph.run("undo", "-y")
     assert "2 paths changed, undone since:" in (await sylph.run("session", "show", "last")).out
 
 
@@ -111,7 +111,7 @@ async def test_a_kill_within_the_command_loses_no_change_and_blames_nobody_else(
     await asyncio.sleep(0.3)
     (sylph.workspace / "mine").write_text("edited meanwhile\n")
     await sylph.run("resume", session)
-    undone = await sylph.run("undo", session)
+    undone = await sylph.run("undo", session, "-y")
     assert undone.code == 0, undone.out + undone.err
     found = {path.name: path.read_text() for path in sylph.workspace.iterdir()}
     assert found == {"a": "old\n", "b": "old\n", "mine": "edited meanwhile\n"}
@@ -122,7 +122,7 @@ async def test_what_a_dropped_turn_did_can_be_undone(sylph: Sylph, model: Model)
     await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
     session = await _killed(sylph, "begun")
     await sylph.run("resume", session, "--drop")
-    assert (await sylph.run("undo", session)).code == 0
+    assert (await sylph.run("undo", session, "-y")).code == 0
     assert [(path.name, path.read_text()) for path in sylph.workspace.iterdir()] == [("a", "old\n")]
 
 
@@ -132,10 +132,10 @@ async def test_where_nobody_saw_the_end_only_force_undoes(sylph: Sylph, model: M
     session = await _killed(sylph, "begun")
     _kill_runner(sylph.home / "sylph" / "data" / "runs")
     await sylph.run("resume", session)
-    doubtful = await sylph.run("undo", session)
+    doubtful = await sylph.run("undo", session, "-y")
     assert (doubtful.code, "others may have changed this since" in doubtful.err + doubtful.out) == (1, True)
     assert (sylph.workspace / "a").read_text() == "new\n"
-    assert (await sylph.run("undo", session, "--force")).code == 0
+    assert (await sylph.run("undo", session, "--force", "-y")).code == 0
     assert (sylph.workspace / "a").read_text() == "old\n"
 
 
@@ -154,7 +154,7 @@ async def test_a_kill_within_an_undo_is_finished_by_the_next(sylph: Sylph, model
     before = tree_of(sylph.workspace)
     await model([call("shell", command="for f in f*; do echo changed > $f; done; touch made"), say("Done.")])
     await sylph.run(*TASK)
-    process = await sylph.start("undo")
+    process = await sylph.start("undo", "-y")
     first = sylph.workspace / "f0000"
     until = time.monotonic() + 15
     while first.read_text() != "0\n" and time.monotonic() < until:  # noqa: ASYNC110
@@ -164,7 +164,7 @@ async def test_a_kill_within_an_undo_is_finished_by_the_next(sylph: Sylph, model
     assert tree_of(sylph.workspace) != before
     assert (await sylph.run("undo", "--dry-run")).code == 1
     assert "An undo was cut off" in (await sylph.run("diagnose", "last")).out
-    again = await sylph.run("undo")
+    again = await sylph.run("undo", "-y")
     assert (again.code, "cut off is finished" in again.out) == (0, True)
     assert tree_of(sylph.workspace) == before
     assert (await sylph.run("replay", "last")).code == 0
@@ -186,6 +186,48 @@ async def test_it_asks_at_a_terminal(sylph: Sylph, model: Model) -> None:
     await terminal.see("1 path restored")
     assert await terminal.end() == 0
     assert not (sylph.workspace / "n").exists()
+
+
+async def test_without_a_terminal_it_needs_a_yes_and_takes_the_session_of_this_folder(
+    sylph: Sylph, model: Model, tmp_path: Path
+) -> None:
+    made, inner = sylph.workspace / "n", sylph.workspace / "inner"
+    await model([call("shell", command="echo x > n"), say("Done."), call("shell", command="echo y > m"), say("Done.")])
+    first = (await sylph.run("--json", *TASK)).events[0]["session"]
+    other = Sylph(sylph.home, tmp_path / "other", sylph.environ)
+    other.workspace.mkdir()
+    await other.run(*TASK)
+    refused = await sylph.run("undo")
+    assert (refused.code, "no terminal to ask at" in refused.err, "--yes" in refused.err) == (3, True, True)
+    assert made.exists()
+    inner.mkdir()
+    undone = await Sylph(sylph.home, inner, sylph.environ).run("undo", "--json", "-y")
+    assert (undone.json["session"], undone.json["restored"], made.exists()) == (first, ["n"], False)
+    assert (other.workspace / "m").exists()
+    lost = await Sylph(sylph.home, tmp_path, sylph.environ).run("undo", "-y")
+    assert (f"No session works in {tmp_path}" in lost.err, f"sylph undo {first}" in lost.err) == (True, True)
+    assert lost.code != 0
+    assert (other.workspace / "m").exists()
+
+
+async def test_large_files_are_told_of_after_the_turn_and_come_back_from_the_trash(sylph: Sylph, model: Model) -> None:
+    (sylph.home / "sylph").mkdir(exist_ok=True)
+    (sylph.home / "sylph" / "config.toml").write_text("probe = false\n[undo]\nmax_file_mb = 1\n")
+    theirs, made = sylph.workspace / "theirs", sylph.workspace / "made"
+    theirs.write_bytes(os.urandom(1_500_000))
+    before = theirs.read_bytes()
+    command = "head -c 1500000 /dev/zero > made"
+    await model([calls(("delete", {"path": "theirs"}), ("shell", {"command": command})), say("Done.")])
+    turn = await sylph.run(*TASK)
+    assert "! not covered by undo:\n    ! made: 1,500,000 bytes are too many" in turn.err, turn.err
+    assert "theirs:" not in turn.err
+    undone = await sylph.run("undo", "-y")
+    assert (undone.code, "! made: it is too large to be kept" in undone.out) == (1, True), undone.out
+    assert (theirs.read_bytes() == before, made.exists()) == (True, True)
+    shown = (await sylph.run("session", "show", "last")).out
+    assert shown.count("! made:") == 1
+    assert (await sylph.run("undo", "-y", "--force")).code == 0
+    assert not made.exists()
 
 
 async def test_a_slash_command_undoes_and_redoes_in_the_chat(sylph: Sylph, model: Model) -> None:

@@ -134,9 +134,7 @@ class Runtime:
 
     def _keeping(self) -> Keeper:
         kept = self._checkpoints
-        return (
-            Keeper(kept, Restorer(self._log, kept.contents, kept.rules, self.veil.unveiled)) if kept else NOTHING_KEPT
-        )
+        return Keeper(kept, Restorer(self._log, kept, self.veil.unveiled)) if kept else NOTHING_KEPT
 
     async def __aenter__(self) -> "Runtime":
         return self

@@ -4,6 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sylph.core import budget, deliveries, facts, gauge, signals
+from sylph.core.changes import FilesChanged
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
@@ -11,6 +12,7 @@ from sylph.core.text import clause, count
 from sylph.engine.redact.stream import Revealed
 from sylph.engine.redact.veil import Veil
 from sylph.engine.summary import Summary
+from sylph.interfaces.changes import gap_lines
 from sylph.interfaces.clean import clean
 from sylph.interfaces.render import (
     Line,
@@ -34,6 +36,7 @@ SILENT = frozenset({"plan", "ask_user", "notify"})
 CUT_OFF = "! the answer was cut off at the model's length limit (say: go on)"
 NOTHING = "! the model said nothing"
 DRY = "dry run: nothing was changed"
+UNCOVERED = "! not covered by undo:"
 CHAT_ONLY = "chat only, no tools"
 
 
@@ -118,7 +121,8 @@ CHAT = Hints(failed="/retry")
 class Narrator:
     """Knows what was said before, so that a result finds its call and a turn its sums."""
 
-    def __init__(self, hints: Hints | None = None, veil: Veil | None = None) -> None:
+    def __init__(self, hints: Hints | None = None, veil: Veil | None = None, *, gaps: bool = True) -> None:
+        self._gaps: dict[str, None] | None = {} if gaps else None
         self._veil = veil or Veil()
         self._answer = Revealed(self._veil)
         self.calls: dict[str, facts.ToolCalled] = {}
@@ -140,7 +144,7 @@ class Narrator:
         for id, text in summary.queue.items():
             self.inputs[id] = facts.InputReceived(id=id, text=text, dry_run=id in summary.dry_inputs)
 
-    def see(self, event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911 - one flat table
+    def see(self, event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - one flat table
         """What this event adds to the picture."""
         if isinstance(event.body, facts.ModelRequested) and event.body.role == "main":
             self._window = event.body.window
@@ -162,6 +166,9 @@ class Narrator:
             case facts.TurnStarted(input=input):
                 self._usage, self._cost = Usage(), None
                 self._dry = input in self.inputs and self.inputs[input].dry_run
+                return ()
+            case FilesChanged(gaps=gaps) if self._gaps is not None:
+                self._gaps |= dict.fromkeys(map(self._veil.restored, gaps))
                 return ()
             case facts.TurnEnded() as body:
                 return self._ended(body, event.session)
@@ -250,7 +257,12 @@ class Narrator:
         capped = body.trouble is not None and "scope" in body.trouble.details
         hint = "" if capped else self._hints.of(body.outcome, session)
         ended = Ended(body.outcome, body.trouble, sums, hint)
-        return (*_note(DRY, "warn"), ended) if self._dry else (ended,)
+        return (*self._uncovered(), *(_note(DRY, "warn") if self._dry else ()), ended)
+
+    def _uncovered(self) -> tuple[Act, ...]:
+        """What the turn changed that an undo will not bring back."""
+        gaps, self._gaps = self._gaps, None if self._gaps is None else {}
+        return (Shown((line(UNCOVERED, "warn"), *gap_lines(gaps))),) if gaps else ()
 
 
 def chat_only(model: str) -> str:

@@ -23,7 +23,8 @@ class Transcript:
     def __init__(
         self, wholes: Mapping[str, str] | None = None, turns: Iterable[TurnDiff] = (), *, diff: bool = False
     ) -> None:
-        self._narrator = Narrator()
+        # What is not covered stands with what the turn changed.
+        self._narrator = Narrator(gaps=False)
         self._wholes = wholes
         self._turns, self._diff = {each.turn: each for each in turns}, diff
 

@@ -47,7 +47,7 @@ class Story:
         self.trees.append(("call", tree_of(self.root)))
 
     def undo(self) -> dict[str, str]:
-        workshop = Workshop(str(self.root).encode(), self.checkpoints.contents, Rules())
+        workshop = Workshop(str(self.root).encode(), self.checkpoints.contents, Rules(), self.checkpoints.trash(""))
         meant = [made for made in self.ledger.made if not made.undone]
         steps, left = workshop.steps(ledger.targets(meant, force=False), force=False)
         restored, more = workshop.apply(steps)

@@ -72,6 +72,10 @@ def changed(events: Sequence[Event]) -> dict[str, str]:
     return {change.path: body.call for body in bodies for change in body.changes}
 
 
+def changed_gaps(events: Sequence[Event]) -> list[str]:
+    return [gap for event in events if isinstance(event.body, FilesChanged) for gap in event.body.gaps]
+
+
 async def test_a_turn_comes_back_exactly_and_the_model_hears_of_it(home: Path, work: Path) -> None:
     before = tree_of(work)
     seen: list[str] = []
@@ -150,9 +154,15 @@ async def test_only_some_files_or_back_to_a_call(home: Path, work: Path) -> None
         assert not (work / "src" / "n3").exists()
         await engine.send(id, commands.Undo(files=("src",)))
         assert sorted(tree_of(work)) == ["a.txt", "link", "n1", "src", "src/b.py"]
-        for wish in (commands.Undo(turn="t9"), commands.Undo(files=("nothing",))):
-            with pytest.raises(UserError, match="nothing to undo"):
+        with pytest.raises(UserError, match="nothing to undo"):
+            await engine.send(id, commands.Undo(files=("nothing",)))
+        for wish, said, there in (
+            (commands.Undo(turn="t9"), "There is no turn t9.", "The turns there are: t1."),
+            (commands.Undo(call="zz"), "There is no call zz.", "The calls there are: t1_c1, t1_c2, t1_c3."),
+        ):
+            with pytest.raises(UserError) as refused:
                 await engine.send(id, wish)
+            assert (str(refused.value), list(refused.value.trouble.next)) == (said, [there])
 
 
 async def test_what_is_not_covered_is_said(home: Path, work: Path) -> None:
@@ -164,13 +174,16 @@ async def test_what_is_not_covered_is_said(home: Path, work: Path) -> None:
         events = await play(engine, id, "go")
         (told,) = of(events, FilesChanged)
         assert isinstance(told.body, FilesChanged)
-        assert [gap.partition(":")[0] for gap in told.body.gaps] == ["big", "node_modules/ changed"]
+        assert [gap.partition(":")[0] for gap in told.body.gaps] == ["big", "new", "node_modules/ changed"]
         await engine.send(id, commands.Undo())
         restored = await engine.last_undo(id)
         assert restored
-        assert {each.path: each.why for each in restored.left} == {"big": "what it held is not kept here any more"}
+        assert {each.path: each.why for each in restored.left} == {
+            "big": "what it held was not kept (20,000 bytes, or it could not be read)",
+            "new": "it is too large to be kept, so that no redo could bring it back",
+        }
         assert sorted(tree_of(work)) == [
-            "__pycache__", "a.txt", "big", "link", "node_modules", "node_modules/m", "src", "src/b.py"
+            "__pycache__", "a.txt", "big", "link", "new", "node_modules", "node_modules/m", "src", "src/b.py"
         ]  # fmt: skip
 
 
@@ -181,8 +194,9 @@ async def test_a_folder_with_too_many_files_is_said_once_and_named_files_are_cov
     async with stage(home, lines, RULES, NAMED) as engine:
         id = await begin(engine, work)
         events = await play(engine, id, "go")
-        gaps = [gap for event in events if isinstance(event.body, FilesChanged) for gap in event.body.gaps]
-        assert gaps == ["more than 200 files: what commands change here is not covered (undo.max_files)"]
+        assert changed_gaps(events) == [
+            "more than 200 files: what commands change here is not covered (undo.max_files)"
+        ]
         assert changed(events) == {"a.txt": "t1_c3"}
 
 

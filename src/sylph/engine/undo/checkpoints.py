@@ -17,14 +17,15 @@ from sylph.core.tool import Judged
 from sylph.engine.runs import Runner, read_story
 from sylph.engine.sealed import Key, unsealed
 from sylph.engine.undo.contents import Contents, digest_of, private
+from sylph.engine.undo.ledger import DOUBT
 from sylph.engine.undo.place import Place, Saved, read, write
-from sylph.engine.undo.view import FOLDER, Difference, Entries, Rules, TooMany, compare
+from sylph.engine.undo.trash import Trash
+from sylph.engine.undo.view import FOLDER, Difference, Entries, Rules, Safe, TooMany, compare
 
 # Changes in one fact; more of them become more facts.
 MANY = 1000
 SLACK = 50_000_000
 LIGHT = 256_000
-INTERRUPTED = "Sylph was stopped while the call ran, and others may have changed this since"
 
 
 class Watcher(Protocol):
@@ -74,6 +75,9 @@ class Checkpoints:
         self._warming: dict[str, asyncio.Future[None]] = {}
         self._using = -1
         self.taken = False
+
+    def trash(self, session: str) -> Trash:
+        return Trash(self._runner.folder.parent / "private" / session / "trash")
 
     def warm(self, workspace: str) -> None:
         """A call is on its way: the first look, which reads everything, begins while the model still writes."""
@@ -166,12 +170,14 @@ class Checkpoints:
         except (TooMany, OSError) as error:
             why = self._too_many() if isinstance(error, TooMany) else f"{error.strerror or error}"
             return [FilesChanged(call=call, gaps=(f"what it changed could not be found out: {why}",))]
-        found = compare(opened.entries, now)
+        trash, root = self.trash(session), opened.place.root
+        safe: Safe = lambda path, was: trash.find(root, path, was) is not None  # noqa: E731
+        found = compare(opened.entries, now, self.rules.each, safe)
         changes = self._own(session, call, opened, found.changes)
         if not opened.recovered:
             return _facts(call, Difference(changes, found.gaps))
         sure, unsure = self._sorted(session, call, opened, now, changes, ok=ok)
-        return [*_facts(call, Difference(sure, found.gaps)), *_facts(call, Difference(unsure, []), INTERRUPTED)]
+        return [*_facts(call, Difference(sure, found.gaps)), *_facts(call, Difference(unsure, []), DOUBT)]
 
     def _sorted(
         self, session: str, call: str, opened: _Open, now: Entries, changes: Sequence[FileChange], *, ok: bool

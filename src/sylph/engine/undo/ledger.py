@@ -7,10 +7,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sylph.core.changes import FILE_FACTS, FileChange, FilesChanged, FilesRestored, FileState, UndoStarted, shown
-from sylph.core.errors import UserError
+from sylph.core.errors import NotFound, UserError
 from sylph.core.events import Fact
+from sylph.core.facts import ToolCalled, TurnStarted
 from sylph.engine.log import Log
 
+NAMED = 30
+BETWEEN = "somebody changed it between"
+DOUBT = "Sylph was stopped while the call ran, and others may have changed this since"
 Unveiled = Callable[[Fact], Fact]
 
 
@@ -48,7 +52,8 @@ class Ledger(Struct):
     undos: list[UndoStarted] = field(default_factory=list[UndoStarted])
     restored: dict[str, FilesRestored] = field(default_factory=dict[str, FilesRestored])
     gaps: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    redone: set[str] = field(default_factory=set[str])
+    redone: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The paths that were redone, by the undo that had put them back."""
 
     @property
     def open(self) -> UndoStarted | None:
@@ -56,10 +61,15 @@ class Ledger(Struct):
         return next((undo for undo in self.undos[-1:] if undo.id not in self.restored), None)
 
     @property
-    def last(self) -> UndoStarted | None:
-        """The undo that a redo would take back."""
-        undone = [undo for undo in self.undos if not undo.redo and undo.id not in self.redone]
-        return undone[-1] if undone else None
+    def redoable(self) -> list[UndoStarted]:
+        """The undos of which something is still to be taken back, the newest first."""
+        done = [undo for undo in self.undos if not undo.redo and undo.id in self.restored]
+        return [undo for undo in reversed(done) if undo.id not in self.redone or self.rest(undo)]
+
+    def rest(self, undo: UndoStarted) -> list[FileChange]:
+        """The steps of an undo that were done and not redone."""
+        paths = set(self.restored[undo.id].restored) - self.redone.get(undo.id, set())
+        return [step for step in undo.steps if step.path in paths]
 
     def see(self, turn: str, fact: Fact) -> None:
         match fact:
@@ -88,7 +98,7 @@ class Ledger(Struct):
             elif made.call in undo.calls and not made.undone and (path in paths or path not in steps | left):
                 made.undone = undo.id
         if undo.redo:
-            self.redone.add(undo.redo)
+            self.redone.setdefault(undo.redo, set()).update(paths)
 
 
 def read(log: Log, session: str, unveiled: Unveiled = lambda fact: fact) -> Ledger:
@@ -98,6 +108,19 @@ def read(log: Log, session: str, unveiled: Unveiled = lambda fact: fact) -> Ledg
     for _, turn, fact in sorted(found, key=lambda row: row[0]):
         ledger.see(turn, unveiled(fact))
     return ledger
+
+
+def must_exist(log: Log, session: str, wish: Wish) -> None:
+    """Raises NotFound where a turn or a call is named that there never was."""
+    if not (wish.turn or wish.call):
+        return
+    turns = [turn for _, turn, _ in reversed(log.find(session, TurnStarted))]
+    calls = [fact.call for _, _, fact in reversed(log.find(session, ToolCalled))]
+    for what, name, there in (("turn", wish.turn, turns), ("call", wish.call, calls)):
+        if name and name not in turns and name not in calls:
+            more = f" and {len(there) - NAMED} before them" if len(there) > NAMED else ""
+            said = f"The {what}s there are: {', '.join(there[-NAMED:])}{more}." if there else f"There is no {what} yet."
+            raise NotFound(f"There is no {what} {name}.", next=[said])
 
 
 def chosen(ledger: Ledger, wish: Wish) -> list[Made]:
@@ -139,7 +162,7 @@ def _target(path: str, line: Sequence[Made], *, force: bool) -> Target:
         return replace(found, to=newest.change.after, left=newest.doubt)
     for later, made in zip(reversed(line), reversed(line[:-1]), strict=False):
         if made.change.after != later.change.before:
-            why = f"somebody changed it between {made.call} and {later.call}; it is as it was before {later.call}"
+            why = f"{BETWEEN} {made.call} and {later.call}; it is as it was before {later.call}"
             return replace(found, left=why)
         if made.doubt:
             return replace(found, left=made.doubt)
@@ -147,11 +170,10 @@ def _target(path: str, line: Sequence[Made], *, force: bool) -> Target:
     return found
 
 
-def retargets(undo: UndoStarted, restored: FilesRestored, files: Sequence[str]) -> list[Target]:
+def retargets(steps: Sequence[FileChange], files: Sequence[str]) -> list[Target]:
     """The way forward again: what an undo put back becomes what it had been."""
-    done = set(restored.restored)
-    steps = [step for step in undo.steps if step.path in done and matches(step.path, files)]
-    return [Target(path=step.path, to=step.before, expected=step.after) for step in steps]
+    meant = [step for step in steps if matches(step.path, files)]
+    return [Target(path=step.path, to=step.before, expected=step.after) for step in meant]
 
 
 def _nothing(why: str) -> UserError:

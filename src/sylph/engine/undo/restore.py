@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from stat import S_IMODE, S_ISDIR
@@ -9,12 +10,15 @@ from stat import S_IMODE, S_ISDIR
 from sylph.core.changes import FileChange, FileLeft, FileState, bytes_of, name_of
 from sylph.engine.undo.contents import Contents
 from sylph.engine.undo.ledger import Target
-from sylph.engine.undo.view import Rules, content, state_of
+from sylph.engine.undo.trash import Trash
+from sylph.engine.undo.view import Rules, content, same_content, state_of, unkept
 from sylph.engine.undo.view import entry_of as seen
 
 CHANGED = "it was changed since by somebody else"
 GONE = "what it held is not kept here any more"
+LARGE = "it is too large to be kept, so that no redo could bring it back"
 NO_WAY = "a folder on the way to it is a link now, or gone"
+CHUNK = 1_000_000
 
 WHY = {
     errno.ENOTEMPTY: "there are other things in it",
@@ -31,8 +35,8 @@ WHY = {
 class Workshop:
     """Looks at and changes paths below one root."""
 
-    def __init__(self, root: bytes, contents: Contents, rules: Rules) -> None:
-        self._root, self._contents, self._rules = root, contents, rules
+    def __init__(self, root: bytes, contents: Contents, rules: Rules, trash: Trash) -> None:
+        self._root, self._contents, self._rules, self._trash = root, contents, rules, trash
 
     def steps(self, targets: Iterable[Target], *, force: bool) -> tuple[list[FileChange], list[FileLeft]]:
         """What there is to do, and what must be left alone. What is there now is kept, for the way forward again."""
@@ -45,10 +49,12 @@ class Workshop:
                 left.append(FileLeft(path=target.path, why=why))
             elif now == target.to:
                 continue
+            elif why := self._lacking(target, now):
+                left.append(FileLeft(path=target.path, why=why))
             elif now != target.expected and not force:
                 left += [] if target.left else [FileLeft(path=target.path, why=CHANGED)]
-            elif not self._kept(target.to):
-                left.append(FileLeft(path=target.path, why=GONE))
+            elif not force and self._lost(target, now):
+                left.append(FileLeft(path=target.path, why=LARGE))
             else:
                 steps.append(FileChange(path=target.path, before=now, after=target.to))
         return steps, left
@@ -108,10 +114,20 @@ class Workshop:
             self._contents.put([(entry.digest, data)])
         return state_of(entry), ""
 
-    def _kept(self, state: FileState | None) -> bool:
-        if state is None or state.kind in ("link", "folder"):
-            return True
-        return bool(state.digest) and self._contents.get(bytes.fromhex(state.digest)) is not None
+    def _lacking(self, target: Target, now: FileState | None) -> str:
+        """Why what is to be there cannot be had, by force neither; empty where it can."""
+        to = target.to
+        if to is None or to.kind in ("link", "folder") or same_content(now, to):
+            return ""
+        if not to.digest:
+            return "" if self._trash.find(self._root, target.path, to) else unkept(to)
+        return GONE if self._contents.get(bytes.fromhex(to.digest)) is None else ""
+
+    def _lost(self, target: Target, now: FileState | None) -> bool:
+        """Whether what is there now is too large to be kept, and held nowhere else: no redo could bring it back."""
+        if now is None or now.kind != "file" or now.size <= self._rules.each or same_content(now, target.to):
+            return False
+        return self._trash.find(self._root, target.path, now) is None
 
     def _open(self, step: FileChange) -> None:
         """A folder that was shut by the turn is opened first."""
@@ -142,23 +158,31 @@ class Workshop:
                 _gone(draft, folder)
                 os.symlink(bytes_of(to.target), draft, dir_fd=folder)
                 os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
-            elif step.before and step.before.kind == "file" and step.before.digest == to.digest:
+            elif same_content(step.before, to):
                 _chmod(folder, last, to.mode)
             else:
-                self._write(folder, last, to)
+                self._write(folder, last, step.path, to)
 
-    def _write(self, folder: int, last: bytes, to: FileState) -> None:
-        data = self._contents.get(bytes.fromhex(to.digest))
-        if data is None:
+    def _write(self, folder: int, last: bytes, path: str, to: FileState) -> None:
+        data = self._contents.get(bytes.fromhex(to.digest)) if to.digest else None
+        trashed = self._trash.find(self._root, path, to)
+        if data is None and trashed is None:
             raise OSError(errno.ENODATA, GONE)
         draft = _draft(last)
         _gone(draft, folder)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         with os.fdopen(fd, "wb") as file:
-            file.write(data)
+            if data is not None:
+                file.write(data)
+            elif trashed:
+                with open(trashed, "rb") as kept:
+                    shutil.copyfileobj(kept, file, CHUNK)
             file.flush()
             _adopt(fd, last, folder)
             os.fchmod(fd, to.mode)
+            if to.mtime:
+                # A file that was not copied is known by its time.
+                os.utime(fd, ns=(to.mtime, to.mtime))
             os.fsync(fd)
         os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
 

@@ -54,7 +54,7 @@ class ServedUndo:
     async def plan(self, session: str, workspace: str, wish: Wish) -> UndoStarted:  # noqa: ARG002 - as it was planned
         return next(event.body for event in self._tape.ahead if isinstance(event.body, UndoStarted))
 
-    async def finish(self, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored:  # noqa: ARG002
+    async def finish(self, session: str, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored:  # noqa: ARG002
         found = (event.body for event in self._tape.ahead if isinstance(event.body, FilesRestored))
         return next(found, FilesRestored(undo=started.id))
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from stat import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, S_IMODE
 from typing import NamedTuple
 
@@ -45,6 +45,13 @@ class Rules(Struct, frozen=True, kw_only=True):
     days: int = 30
     besides: frozenset[bytes] = frozenset()
     """Folders that are none of the workspace's business, by their real path."""
+
+
+Safe = Callable[[str, FileState], bool]
+
+
+def nowhere(_path: str, _state: FileState) -> bool:
+    return False
 
 
 class TooMany(Exception):
@@ -251,7 +258,10 @@ class Difference(NamedTuple):
     gaps: list[str]
 
 
-def compare(before: Mapping[bytes, Entry], after: Mapping[bytes, Entry]) -> Difference:
+def compare(
+    before: Mapping[bytes, Entry], after: Mapping[bytes, Entry], large: int = Rules().each, safe: Safe = nowhere
+) -> Difference:
+    """What changed. What is `safe` elsewhere can be undone though it was not copied; what became too large cannot."""
     shut = {path for view in (before, after) for path, entry in view.items() if entry.kind == CLOSED}
     found = Difference([], [])
     for path in sorted(_differing(before, after)):
@@ -268,8 +278,10 @@ def compare(before: Mapping[bytes, Entry], after: Mapping[bytes, Entry]) -> Diff
         if was == now:
             continue
         found.changes.append(FileChange(path=name_of(path), before=was, after=now))
-        if was and (was.kind == "other" or (was.kind == "file" and not was.digest)):
-            found.gaps.append(f"{shown(name_of(path))}: what it held was not kept ({_why(was)})")
+        if was and _uncopied(was) and not same_content(was, now) and not safe(name_of(path), was):
+            found.gaps.append(f"{shown(name_of(path))}: {unkept(was)}")
+        elif now and now.kind == "file" and now.size > large and not same_content(was, now):
+            found.gaps.append(f"{shown(name_of(path))}: {now.size:,} bytes are too many to be kept; an undo leaves it")
     return found
 
 
@@ -293,5 +305,17 @@ def _closed(path: bytes, old: Entry | None, new: Entry | None) -> list[str]:
     return [f"{shown(name_of(path))}/ {what}: what is in it is not covered"]
 
 
-def _why(state: FileState) -> str:
-    return "a special file" if state.kind == "other" else f"{state.size:,} bytes, or it could not be read"
+def _uncopied(state: FileState) -> bool:
+    return state.kind == "other" or (state.kind == "file" and not state.digest)
+
+
+def same_content(one: FileState | None, other: FileState | None) -> bool:
+    """Whether two files hold the same, as far as is known: what was not copied goes by size and time."""
+    if one is None or other is None or one.kind != "file" or other.kind != "file" or one.digest != other.digest:
+        return False
+    return bool(one.digest) or (one.size, one.mtime) == (other.size, other.mtime)
+
+
+def unkept(state: FileState) -> str:
+    why = "a special file" if state.kind == "other" else f"{state.size:,} bytes, or it could not be read"
+    return f"what it held was not kept ({why})"

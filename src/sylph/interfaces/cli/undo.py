@@ -1,6 +1,8 @@
 """`sylph undo`: files as they were before a turn, shown first, asked about, and never over somebody else's work."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,7 +10,7 @@ import click
 from sylph.app import App
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.commands import Undo
-from sylph.core.errors import UserError
+from sylph.core.errors import NotFound, UserError
 from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.engine.undo.differences import FileDiff
@@ -19,13 +21,13 @@ from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.picker import find, session_names
+from sylph.interfaces.cli.picker import begun, find, session_names
 from sylph.interfaces.cli.sessions import confirmed
 from sylph.interfaces.render import Line, line
 
 
 @click.command()
-@click.argument("session", required=False, default="last", shell_complete=session_names)
+@click.argument("session", required=False, default="", shell_complete=session_names)
 @click.option("--turn", default="", metavar="T", help="Back to before this turn: it and all after it are undone.")
 @click.option("--call", default="", metavar="C", help="Back to before this call, likewise.")
 @click.option("--files", multiple=True, metavar="GLOB", help="Only paths that match, or that are in this folder.")
@@ -36,7 +38,10 @@ from sylph.interfaces.render import Line, line
 @json_option
 @click.pass_obj
 def command(door: Door, session: str, *, dry_run: bool, yes: bool, as_json: bool, **told: Any) -> int:
-    """Put files back as they were before the last turn of SESSION (or of the last one) that changed any.
+    """Put files back as they were before the last turn of SESSION that changed any.
+
+    Without SESSION it is the newest one that works in this folder, or else in a folder around it. Where there is no
+    terminal to ask at, nothing is done without --yes.
 
     Content, modes, links and folders come back exactly; what the turn did not change is not touched, and neither is
     what somebody else changed since. Once more goes one turn further back. Commits and other things inside of .git
@@ -52,7 +57,7 @@ def command(door: Door, session: str, *, dry_run: bool, yes: bool, as_json: bool
 
 
 async def perform(app: App, name: str, wish: Wish, *, dry_run: bool, ask: bool, as_json: bool) -> int:
-    summary = await find(app.runtime, name)
+    summary = await find(app.runtime, name) if name else _here(await begun(app.runtime))
     if not summary.undoing:
         plan, files = await app.runtime.plan_undo(summary.id, wish)
         if dry_run and as_json:
@@ -63,8 +68,8 @@ async def perform(app: App, name: str, wish: Wish, *, dry_run: bool, ask: bool, 
             return codes.FAILED.number if plan.left else codes.OK.number
         if plan.left and not plan.steps:
             raise blocked(plan.left)
-        if ask and sys.stdin.isatty() and plan.steps and not confirmed("Put these back?"):
-            raise UserError("Nothing was undone.", kind="refused", next=["--yes does not ask"])
+        if ask and plan.steps:
+            _agreed(summary)
     elif dry_run:
         raise UserError("An undo was cut off: `sylph undo` finishes it first.", kind="wrong_state")
     await app.runtime.send(
@@ -79,6 +84,34 @@ async def perform(app: App, name: str, wish: Wish, *, dry_run: bool, ask: bool, 
             app, [*([line("An undo that was cut off is finished.")] if summary.undoing else []), *restored_lines(done)]
         )
     return codes.FAILED.number if done.left else codes.OK.number
+
+
+def _agreed(summary: Summary) -> None:
+    """Raises UserError where nobody said yes."""
+    if not sys.stdin.isatty():
+        raise UserError(
+            "Nothing was undone: there is no terminal to ask at.",
+            kind="refused",
+            next=["add --yes if you agree", f"sylph undo {summary.id} --dry-run"],
+        )
+    if not confirmed("Put these back?"):
+        raise UserError("Nothing was undone.", kind="refused", next=["--yes does not ask"])
+
+
+def _here(known: Sequence[Summary]) -> Summary:
+    """The newest session of this folder; else of the nearest folder around it that has one."""
+    folder = Path().resolve()
+    for place in (folder, *folder.parents):
+        for summary in known:
+            if Path(summary.workspace).resolve() == place:
+                return summary
+    if not known:
+        raise NotFound("There is no session yet.", next=['sylph "a task"', "sylph chat"])
+    raise NotFound(
+        f"No session works in {folder}, or in a folder around it. The newest elsewhere is {known[0].id}, in "
+        f"{known[0].workspace}.",
+        next=[f"sylph undo {known[0].id}", "sylph session list"],
+    )
 
 
 def plan_lines(summary: Summary, plan: UndoStarted, files: tuple[FileDiff, ...]) -> list[Line]:
