@@ -38,11 +38,12 @@ async def test_a_session_stops_at_its_budget_and_goes_on_when_it_is_raised(sylph
     assert server.requests[-1].json["max_tokens"] == 8192
     second = await sylph.run("-s", session, "two")
     assert (second.code, second.out) == (0, "Two.\n")
-    assert "! 88 % of the budget of this session are used: $0.06 of $0.0680" in second.err
+    assert "! 88 % of the budget of this session is used: $0.06 of $0.0680" in second.err
     third = await sylph.run("-s", session, "three")
     assert third.code == 6
-    assert "The budget of this session is used up: $0.06 of $0.0680" in third.err
-    assert f'sylph -s {session} --budget 0.136 "go on"' in third.err
+    assert "The next call does not fit into the budget of this session: $0.06 of $0.0680 used (88 %)" in third.err
+    assert f'sylph -s {session} --budget 0.14 "go on"' in third.err
+    assert "budget.session.money" not in third.err
     assert len(server.requests) == 2
     shown = await sylph.run("session", "show", session)
     assert "budget of this session: $0.06 of $0.0680 (88 %)" in shown.out
@@ -155,10 +156,11 @@ async def test_a_label_has_a_budget_and_must_be_a_word(sylph: Sylph, model: Mode
     assert (await sylph.run("-m", "openai/small", "--label", "nightly", "one")).code == 0
     stopped = await sylph.run("-m", "openai/small", "--label", "nightly", "two")
     assert stopped.code == 6
-    assert "sylph config set budget.labels.nightly.day.rounds 2" in stopped.err
+    assert "sylph config set budget.labels.nightly.day.rounds 3" in stopped.err
+    assert "1 of 1 round." in stopped.err
     assert (await sylph.run("-m", "openai/small", "--label", "other", "two")).code == 0
-    wrong = await sylph.run("-m", "openai/small", "--label", "two words", "three")
-    assert wrong.code == 2
+    for label in ("two words", ""):
+        assert (await sylph.run("-m", "openai/small", "--label", label, "three")).code == 2
 
 
 async def test_a_wrong_budget_is_refused_before_anything_is_done(sylph: Sylph, model: Model) -> None:
@@ -167,6 +169,9 @@ async def test_a_wrong_budget_is_refused_before_anything_is_done(sylph: Sylph, m
         done = await sylph.run("--budget", amount, "one")
         assert (done.code, "is no amount of dollars" in done.err) == (2, True)
     assert (await sylph.run("config", "set", "budget.day.money", "-5")).code == 2
+    for nothing in ("none", "null"):
+        unset = await sylph.run("config", "set", "budget.session.money", nothing)
+        assert (unset.code, "sylph config unset budget.session.money" in unset.err) == (2, True)
     assert server.requests == []
 
 
@@ -175,5 +180,61 @@ async def test_the_chat_shows_and_sets_a_budget(sylph: Sylph, model: Model) -> N
     configure(sylph)
     done = await sylph.run("chat", "-m", "openai/small", stdin=b"/budget 0.037\none\n/budget\ntwo\n/budget x\n/quit\n")
     assert "this session  $0.03 of $0.0370 (81 %)" in done.out + done.err
-    assert "The budget of this session is used up" in done.out + done.err
+    assert "The next call does not fit into the budget of this session" in done.out + done.err
     assert "is no amount of dollars" in done.out + done.err
+
+
+async def test_what_a_stop_proposes_works_at_once(sylph: Sylph, model: Model) -> None:
+    await model([answer("One."), answer("Two.")])
+    text = PRICES.replace("1.0", "5").replace("3.0", "20")
+    (sylph.home / "sylph" / "config.toml").write_text(text)
+    refused = await sylph.run("-m", "openai/small", "--budget", "0.01", "one")
+    assert refused.code == 6
+    assert "does not fit into the budget of this session: $0.00 of $0.01 used (0 %)" in refused.err
+    least = float(refused.err.partition("would have to be $")[2].split()[0])
+    session = await last(sylph)
+    assert (await sylph.run("-s", session, "--budget", f"{least - 0.001:.4f}", "one")).code == 6
+    (step,) = [line for line in refused.err.splitlines() if "--budget" in line]
+    assert (await sylph.run("-s", session, "--budget", step.split("--budget ")[1].split()[0], "go on")).code == 0
+    for scope in ("day", "month"):
+        # More than this is spent already: twice the cap would not do.
+        await sylph.run("config", "set", f"budget.{scope}.money", "0.02")
+        over = await sylph.run("-m", "openai/small", "one")
+        assert (over.code, "is used up" in over.err) == (6, True)
+        (step,) = [line for line in over.err.splitlines() if f"config set budget.{scope}.money" in line]
+        assert f'sylph -s {await last(sylph)} "go on"' in over.err
+        assert (await sylph.run("config", "set", f"budget.{scope}.money", step.split()[-1])).code == 0
+    assert (await sylph.run("-s", await last(sylph), "go on")).code == 0
+
+
+async def test_a_call_that_was_killed_and_dropped_is_seen_and_belongs_to_its_turn(sylph: Sylph, model: Model) -> None:
+    server = await model([say("I think for a long time.", delay=0.5), answer("Done.")])
+    configure(sylph, "[budget.month]\nmoney = 5\n")
+    process = await sylph.start("-m", "openai/small", "think")
+    await server.until(lambda: bool(server.requests))
+    process.kill()
+    await finished(process)
+    session = await last(sylph)
+    assert (await sylph.run("resume", session, "--drop")).code == 0
+    held = (await sylph.run("cost", "--json")).json
+    (row,) = held["rows"]
+    assert (row["key"], row["calls"], row["cost"]) == ("unknown", 1, held["budgets"][0]["unknown"])
+    assert held["total"]["guessed"] == row["cost"] > 16_384
+    assert "is unknown, counted at the most it can have been: 1 call" in (await sylph.run("cost")).out
+    after = await sylph.run("-s", session, "again")
+    assert "a call of an earlier turn may have been charged" in after.err
+    assert "1 round · 6,000 tokens in, 8,000 out, $0.0300" in after.err
+    told = (await sylph.run("cost", "--json")).json
+    assert told["total"]["cost"] == row["cost"] + 30_000 == told["budgets"][0]["used"]
+    assert [each["key"] for each in told["rows"]] != ["unknown"]
+    tasks = (await sylph.run("task", "list", "--json")).json
+    assert sorted(task["cost"] for task in tasks) == sorted([row["cost"], 30_000])
+    assert (await sylph.run("replay", session)).code == 0
+    assert (await sylph.run("doctor")).out.count("what was spent agrees with the log") == 1
+
+
+async def test_a_model_without_a_price_is_a_fault_of_the_configuration(sylph: Sylph) -> None:
+    (sylph.home / "sylph" / "config.toml").write_text("probe = false\n")
+    sylph.environ.update(OPENAI_BASE_URL="http://nowhere.invalid/v1", OPENAI_API_KEY="a-key-for-tests")
+    done = await sylph.run("-m", "openai/nobody-knows", "--budget", "1", "one")
+    assert (done.code, "price_in" in done.err) == (2, True)

@@ -90,7 +90,8 @@ class BudgetWarned(Fact, frozen=True, kw_only=True):
 class BudgetStopped(Fact, frozen=True, kw_only=True):
     """A model was not asked: with the `need` of this call at the most, the budget could have been exceeded.
 
-    `held` is what other calls may still take of it, `window` what the model was taken to hold, 0 where nobody knew.
+    `least` is what the shortest answer that is worth a call would have needed, `held` what other calls may still take,
+    `window` what the model was taken to hold, 0 where unknown. `own` says that the session was given the cap itself.
     """
 
     wire: ClassVar[str] = "budget.stopped"
@@ -101,8 +102,10 @@ class BudgetStopped(Fact, frozen=True, kw_only=True):
     used: int
     cap: int
     need: int = 0
+    least: int = 0
     held: int = 0
     window: int = 0
+    own: bool = False
 
 
 class BudgetExceeded(Fact, frozen=True, kw_only=True):
@@ -129,6 +132,12 @@ def told(what: What, value: int) -> str:
     return dollars(value) if what == "money" else f"{value:,} s" if what == "seconds" else count(value, what[:-1])
 
 
+def share(what: What, used: int, cap: int) -> str:
+    """`$0.06 of $0.50`, `2 of 40 rounds`."""
+    so_far = dollars(used) if what == "money" else f"{used:,}"
+    return f"{so_far} of {told(what, cap)}"
+
+
 def owner(scope: Scope, name: str) -> str:
     """Whose budget it is, in words."""
     match scope:
@@ -147,25 +156,48 @@ def owner(scope: Scope, name: str) -> str:
 
 def spent(stop: BudgetStopped, session: str) -> BudgetSpent:
     """The error that ends the turn, with what can be done about it."""
-    said = f"The budget of {owner(stop.scope, stop.name)} is used up: {told(stop.what, stop.used)} of "
-    said += told(stop.what, stop.cap)
-    if stop.held:
-        said += f", {told(stop.what, stop.held)} more may be under way"
-    if stop.what in ("money", "tokens"):
-        said += f", and the next call could take up to {told(stop.what, stop.need)}"
+    whose = owner(stop.scope, stop.name)
+    if stop.used >= stop.cap:
+        said = f"The budget of {whose} is used up: {share(stop.what, stop.used, stop.cap)}."
+    else:
+        said = f"The next call does not fit into the budget of {whose}: "
+        said += f"{share(stop.what, stop.used, stop.cap)} used ({stop.used * 100 // stop.cap} %)"
+        said += f", {told(stop.what, stop.held)} more held for other calls" if stop.held else ""
+        if stop.what in ("money", "tokens"):
+            least = stop.least or stop.need
+            said += f", and the call takes {told(stop.what, least)} at the least"
+            said += f", up to {told(stop.what, stop.need)}" if stop.need > least else ""
+            said += f". The budget would have to be {told(stop.what, stop.used + stop.held + least)} or more"
+        said += "."
     details = {"scope": stop.scope, "name": stop.name, "what": stop.what, "used": stop.used, "cap": stop.cap}
-    return BudgetSpent(f"{said}.", details=details, next=_next(stop, session))
+    return BudgetSpent(said, details=details, next=_next(stop, session))
+
+
+def go_on(session: str) -> str:
+    return f'sylph -s {session} "go on"'
 
 
 def _next(stop: BudgetStopped, session: str) -> list[str]:
-    more = stop.cap * 2 / MICROS if stop.what == "money" else stop.cap * 2
+    more = _enough(stop)
     table = f"labels.{_label(stop.name)}" if stop.scope == "label" else stop.scope
-    advice = [f"sylph config set budget.{table}.{stop.what} {more:g}"]
+    raised = [f"sylph config set budget.{table}.{stop.what} {more}", go_on(session)]
     if stop.scope == "session" and stop.what == "money":
-        advice.insert(0, f'sylph -s {session} --budget {more:g} "go on"')
-    if stop.scope in ("day", "month"):
-        advice.append(f"or wait for the next {stop.scope}")
-    return [*advice, "sylph cost"]
+        here = f'sylph -s {session} --budget {more} "go on"'
+        # What the session was given itself counts instead of the setting.
+        raised = [here] if stop.own else [here, f"or for all sessions: {raised[0]}"]
+    elif stop.scope == "turn" and stop.used:
+        raised = [f"{go_on(session)}  (the next turn has its budget anew)", f"or for all turns: {raised[0]}"]
+    elif stop.scope in ("day", "month"):
+        raised.append(f"or wait for the next {stop.scope}")
+    return [*raised, "sylph cost"]
+
+
+def _enough(stop: BudgetStopped) -> str:
+    """A cap with which the call fits, even if it has grown by then: two digits, rounded up."""
+    least = max(stop.cap * 2, stop.used + stop.held + max(stop.need, stop.least, 1) * 2)
+    step = 10 ** max(len(str(least)) - 2, 0)
+    value = -(-least // step) * step
+    return f"{value / MICROS:.6f}".rstrip("0").rstrip(".") if stop.what == "money" else str(value)
 
 
 def _label(name: str) -> str:

@@ -278,6 +278,7 @@ class ModelFailed(Fact, frozen=True, kw_only=True):
     """A request did not work. `retry_ms` says when the next try comes; without it there is none.
 
     Where a budget counts and the service may charge for it all the same, `usage` and `cost` are the most it can be.
+    `turn` is the earlier turn in which it was asked, where that is found out only now.
     """
 
     wire: ClassVar[str] = "model.failed"
@@ -289,6 +290,7 @@ class ModelFailed(Fact, frozen=True, kw_only=True):
     role: str = "main"
     usage: Usage | None = None
     cost: int | None = None
+    turn: str = ""
 
 
 class ModelFellBack(Fact, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from sylph.core import facts
-from sylph.core.budget import BudgetStopped, BudgetWarned, owner, told
+from sylph.core.budget import BudgetStopped, BudgetWarned, owner, share
 from sylph.core.deliveries import DOOR, DeliveryConfirmed, DeliveryRecorded, Notice, Occasion
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked
@@ -167,8 +167,9 @@ class Floor(Book):
 def _budget(fact: BudgetWarned | BudgetStopped) -> Notice:
     stopped = isinstance(fact, BudgetStopped)
     title = f"Sylph {'has stopped: the budget' if stopped else 'has used 80 % of the budget'} of "
-    title += f"{owner(fact.scope, fact.name)}{' is used up' if stopped else ''}"
-    text = f"{told(fact.what, fact.used)} of {told(fact.what, fact.cap)}."
+    ends = " is used up" if fact.used >= fact.cap else " has no room for the next call"
+    title += f"{owner(fact.scope, fact.name)}{ends if stopped else ''}"
+    text = f"{share(fact.what, fact.used, fact.cap)}."
     return Notice(title=title, text=text, urgency="high" if stopped else "normal")
 
 

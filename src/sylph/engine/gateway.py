@@ -433,4 +433,5 @@ def _interrupted(lost: Lost) -> facts.ModelFailed:
         role=lost.role,
         usage=lost.usage,
         cost=lost.cost,
+        turn=lost.turn,
     )

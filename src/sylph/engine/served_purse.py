@@ -38,7 +38,7 @@ class ServedPurse:
         for body in self._ahead():
             match body:
                 case facts.ModelFailed(trouble=trouble, usage=Usage() as usage) if trouble.kind == INTERRUPTED:
-                    found.append(Lost(body.model, body.role, body.attempt, usage, body.cost))
+                    found.append(Lost(body.model, body.role, body.attempt, usage, body.cost, body.turn))
                 case facts.ModelRequested() | BudgetStopped():
                     break
                 case body if isinstance(body, ENDS):

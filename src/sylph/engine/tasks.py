@@ -45,8 +45,8 @@ def tasks(events: Iterable[Event]) -> list[Task]:
                 found[event.turn].retry_of = retry_of
             case facts.ModelResponded() as body if event.turn in found:
                 _spend(found[event.turn], body)
-            case facts.ModelFailed(usage=Usage() as usage, cost=cost) if event.turn in found:
-                task = found[event.turn]
+            case facts.ModelFailed(usage=Usage() as usage, cost=cost, turn=asked) if (asked or event.turn) in found:
+                task = found[asked or event.turn]
                 task.usage = task.usage + usage
                 task.cost = task.cost if cost is None else (task.cost or 0) + cost
             case facts.TurnEnded(outcome=outcome, rounds=rounds, ms=ms) if event.turn in found:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sylph.core.budget import Amount, Budget, What, dollars, owner, told
+from sylph.core.budget import Amount, Budget, What, dollars, owner, share, told
 from sylph.engine.budget.accounts import Account, Payer, accounts
 from sylph.engine.budget.room import measures
 from sylph.engine.budget.store import Stand
@@ -47,7 +47,7 @@ def line_of(row: dict[str, object]) -> str:
     """`$0.12 of $5.00 today …`, with what else is put aside."""
     what: What = row["what"]  # pyright: ignore[reportAssignmentType] - as `rows` made it
     used, held, lost, cap = (int(str(row[name])) for name in ("used", "held", "unknown", "cap"))
-    said = f"{told(what, used)} of {told(what, cap)} ({row['percent']} %)"
+    said = f"{share(what, used, cap)} ({row['percent']} %)"
     said += f", {told(what, held)} put aside for calls under way" if held else ""
     said += f", {told(what, lost)} for calls whose end nobody knows" if lost else ""
     return said

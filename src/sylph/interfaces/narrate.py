@@ -161,7 +161,8 @@ class Narrator:
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
                 return self._call(event)
             case facts.ModelFailed(usage=Usage() as usage, cost=most) as body:
-                self._count(usage, most)
+                if not body.turn:
+                    self._count(usage, most)
                 return (*passing(event), *_guessed(body))
             case facts.TurnStarted(input=input):
                 self._usage, self._cost = Usage(), None
@@ -327,8 +328,8 @@ def _budget(body: budget.SessionBudget | budget.BudgetWarned | budget.BudgetExce
         case budget.SessionBudget(money=int() as money):
             return _note(f"budget of this session: {budget.dollars(money)}")
         case budget.BudgetWarned(scope=scope, name=name, what=what, used=used, cap=cap):
-            said = f"{used * 100 // cap} % of the budget of {budget.owner(scope, flat(name))} are used"
-            return _note(f"! {said}: {budget.told(what, used)} of {budget.told(what, cap)}", "warn")
+            said = f"{used * 100 // cap} % of the budget of {budget.owner(scope, flat(name))} is used"
+            return _note(f"! {said}: {budget.share(what, used, cap)}", "warn")
         case budget.BudgetExceeded(model=model, what=what, reserved=reserved, used=used):
             said = f"! an answer of {flat(model)} took {budget.told(what, used)}"
             return _note(f"{said}; {budget.told(what, reserved)} at the most was foreseen", "warn")
@@ -338,7 +339,8 @@ def _budget(body: budget.SessionBudget | budget.BudgetWarned | budget.BudgetExce
 
 def _guessed(body: facts.ModelFailed) -> tuple[Act, ...]:
     most = budget.dollars(body.cost) if body.cost is not None else "its tokens"
-    return _note(f"that call may have been charged: {most} counted, the most it can have been", "warn")
+    call = "a call of an earlier turn" if body.turn else "that call"
+    return _note(f"{call} may have been charged: {most} counted, the most it can have been", "warn")
 
 
 def _delivery(event: Event) -> tuple[Act, ...]:

@@ -13,6 +13,8 @@ from tomlkit.exceptions import TOMLKitError
 from sylph.config.keys import Fault, choices_of, faults, is_list, is_table, split, table_of, type_at
 from sylph.core.errors import UserError
 
+NOTHING = ("none", "null", "off", "")
+
 
 def change(text: str, key: str, value: str) -> str:
     """The file's text with another value at `key`. Raises UserError where the key or the value is wrong."""
@@ -95,7 +97,17 @@ def _typed(key: str, value: str, kind: Any) -> object:
     try:
         if is_list(kind):
             return list(msgspec.convert(_listed(value), kind, strict=False))
-        return msgspec.convert(value, kind, strict=False)
+        found = msgspec.convert(value, kind, strict=False)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        if value.lower() in NOTHING and not choices_of(kind):
+            raise _nothing(key, value) from error
         said = f"must be one of {', '.join(choices)}" if (choices := choices_of(kind)) else str(error).replace("`", "")
         raise UserError(f"{key}: {said} (it is {value!r})", kind="config", next=["sylph config schema"]) from error
+    if found is None:
+        raise _nothing(key, value)
+    return found
+
+
+def _nothing(key: str, value: str) -> UserError:
+    """TOML has no word for nothing: what is not set is left out."""
+    return UserError(f"{key}: {value!r} is no value.", kind="config", next=[f"sylph config unset {key}"])

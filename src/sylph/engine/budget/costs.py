@@ -1,16 +1,19 @@
 """What was spent, seen from one side: by day, session, model, role, faculty or tool. A fold of the log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from sylph.engine.budget import spending
 from sylph.engine.budget.spending import Part, Query, Spend, day
+from sylph.engine.budget.store import Hold
 
 By = Literal["day", "session", "model", "role", "faculty", "tool"]
 # An answer that calls no tool is talk.
 TALK = "talk"
+UNKNOWN = "unknown"
 
 
 class Cost(msgspec.Struct):
@@ -42,6 +45,19 @@ def costs(query: Query, by: By, since: int, faculties: Mapping[str, str]) -> lis
     if by == "day":
         return sorted(found, key=lambda row: row.key)
     return sorted(found, key=lambda row: (-row.cost, -row.input - row.output, row.key))
+
+
+def held(holds: Sequence[Hold], since: int) -> list[Cost]:
+    """A row of its own for calls whose end nobody knows, and the log does not tell of yet: the most they can be."""
+    row = Cost(UNKNOWN)
+    for hold in holds:
+        if hold.ts >= since:
+            more = Cost(
+                UNKNOWN, calls=1, input=hold.input, output=hold.output, cost=hold.money or 0, guessed=hold.money or 0,
+                unknown=1, unpriced=int(hold.money is None),
+            )  # fmt: skip
+            row = replace(summed([row, more]), key=UNKNOWN)
+    return [row] if row.calls else []
 
 
 def summed(rows: list[Cost]) -> Cost:

@@ -21,7 +21,7 @@ from sylph.engine import schema
 from sylph.engine.budget import worst
 from sylph.engine.budget.accounts import Account, Payer, accounts, common
 from sylph.engine.budget.room import exceeded, measures, price_of, room, sized
-from sylph.engine.budget.store import Hold, Roll, Stand, Store, broken
+from sylph.engine.budget.store import FILE, Hold, Roll, Stand, Store, broken
 from sylph.engine.budget.worst import LEAST, UNBOUND, Counted, Price, Prompt
 
 WARN_AT = 0.8
@@ -69,6 +69,8 @@ class Lost(NamedTuple):
     attempt: int
     usage: Usage
     cost: int | None
+    turn: str = ""
+    """The turn in which it was asked, where that is not the one that finds it."""
 
 
 class Purse(Protocol):
@@ -195,7 +197,8 @@ class FilePurse:
         for again in (False, True):
             holds = store.holds()
             stands = store.stands(found, holds, self._dead(holds))
-            now, later = room(found, stands, hold, price), room(found, stands, hold, price, running=False)
+            now = room(found, stands, hold, price, least)
+            later = room(found, stands, hold, price, least, running=False)
             enough = min(hold.output, max(later.output, least))
             if now.output >= enough:
                 made = sized(hold, enough, price)
@@ -239,10 +242,7 @@ class FilePurse:
             return ()
         self._known.add(who.session)
         left = await self._do(lambda store: self._left(store, who.session), durable=False)
-        return [
-            Lost(hold.model, hold.role, hold.attempt, Usage(input=hold.input, output=hold.output), hold.money)
-            for hold in left
-        ]
+        return [_lost(hold, who.turn) for hold in left]
 
     def _left(self, store: Store, session: str) -> list[Hold]:
         self._tidy(store, store.holds(session))
@@ -316,6 +316,17 @@ class FilePurse:
 
         return await self._do(look, durable=False) if found else []
 
+    async def unknown(self) -> list[Hold]:
+        """What is put aside for calls of dead processes whose end nobody knows. Without a file there is none."""
+        if not (self._folder / FILE).exists():
+            return []
+
+        def look(store: Store) -> list[Hold]:
+            self._tidy(store, store.holds())
+            return [hold for hold in store.holds() if self._gone(hold)]
+
+        return await self._do(look, durable=False)
+
     async def _do(self, work: Callable[[Store], T], *, durable: bool) -> T:
         """One transaction, in the purse's own thread: whoever waits for it holds nobody up."""
         if self._thread is None:
@@ -350,6 +361,11 @@ class FilePurse:
             said = schema.explain(error, path)
             raise (broken(path, error) if said.trouble.kind in ("store_failed", "store_damaged") else said) from error
         return done
+
+
+def _lost(hold: Hold, now: str) -> Lost:
+    usage, asked = Usage(input=hold.input, output=hold.output), hold.who.turn
+    return Lost(hold.model, hold.role, hold.attempt, usage, hold.money, "" if asked == now else asked)
 
 
 class _Usage(Struct):

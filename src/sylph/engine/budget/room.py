@@ -22,22 +22,32 @@ class Room(NamedTuple):
     stop: BudgetStopped
 
 
-def room(found: list[Account], stands: list[Stand], hold: Hold, price: Price | None, *, running: bool = True) -> Room:
-    """What the tightest account affords; with `running`, calls under way are taken to need all that they put aside."""
-    least: Room | None = None
+def room(
+    found: list[Account], stands: list[Stand], hold: Hold, price: Price | None, least: int, *, running: bool = True
+) -> Room:
+    """What the tightest account affords; with `running`, calls under way are taken to need all that they put aside.
+
+    An answer of fewer tokens than `least` is not worth a call.
+    """
+    tightest: Room | None = None
     for account, stand in zip(found, stands, strict=True):
         held = stand.lost + stand.running if running else stand.lost
         for what, used, cap in measures(account, stand.used):
             taken = {"money": held.money, "tokens": held.tokens, "rounds": held.rounds, "seconds": 0}[what]
             output = _affords(what, cap - used - taken, hold, price)
-            if least is None or output < least.output:
-                need = (hold.money or 0) if what == "money" else hold.input + hold.output if what == "tokens" else 1
+            if tightest is None or output < tightest.output:
+                own = account.scope == "session" and what == "money" and hold.who.money is not None
                 stop = BudgetStopped(
-                    scope=account.scope, name=account.name, what=what, used=used, cap=cap, need=need, held=taken
-                )
-                least = Room(output, stop)
-    assert least
-    return least
+                    scope=account.scope, name=account.name, what=what, used=used, cap=cap, need=_takes(what, hold),
+                    least=_takes(what, sized(hold, least, price)), held=taken, own=own,
+                )  # fmt: skip
+                tightest = Room(output, stop)
+    assert tightest
+    return tightest
+
+
+def _takes(what: What, hold: Hold) -> int:
+    return (hold.money or 0) if what == "money" else hold.input + hold.output if what == "tokens" else 1
 
 
 def _affords(what: What, left: int, hold: Hold, price: Price | None) -> int:

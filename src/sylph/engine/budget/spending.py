@@ -37,6 +37,7 @@ class _Failed(Struct):
     role: str = "main"
     usage: Usage | None = None
     cost: int | None = None
+    turn: str = ""
 
 
 class _Responded(Struct):
@@ -120,7 +121,8 @@ def _model(session: str, seq: int, turn: str, ts: int, type: str, data: bytes) -
         return
     failed = msgspec.json.decode(data, type=_Failed)
     if failed.usage is not None:
-        yield Spend(session, seq, turn, ts, failed.model, failed.role, failed.usage, failed.cost, sure=False)
+        asked = failed.turn or turn
+        yield Spend(session, seq, asked, ts, failed.model, failed.role, failed.usage, failed.cost, sure=False)
 
 
 def day(ms: int) -> str:

@@ -40,6 +40,7 @@ CODES: Final = (
 BY_KIND: Final[dict[str, Code]] = {
     "usage": USAGE,
     "config": USAGE,
+    "price_unknown": USAGE,
     "refused": REFUSED,
     "no_model": NO_MODEL,
     "session_busy": BUSY,

@@ -11,7 +11,7 @@ import msgspec
 from sylph.app import App
 from sylph.core.errors import UserError
 from sylph.core.text import count
-from sylph.engine.budget.costs import By, Cost, costs, summed
+from sylph.engine.budget.costs import By, Cost, costs, held, summed
 from sylph.interfaces import allowance
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.options import as_json as json_option
@@ -41,6 +41,7 @@ def command(door: Door, by: By, since: str, *, as_json: bool) -> int:
         plugins = app.runtime.parts.plugins
         tools = {tool.name: plugin.name for plugin in plugins for tool in plugin.tools}
         rows = costs(app.runtime.log.query, by, began, tools)
+        rows += held([] if app.runtime.log.read_only else await app.purse.unknown(), began)
         budgets = list(allowance.rows(await app.budgets()))
         if as_json:
             told = {"by": by, "since": began, "rows": rows, "total": summed(rows), "budgets": budgets}

@@ -31,7 +31,7 @@ class Options(Struct, frozen=True, kw_only=True):
     sandbox: str | None = None
     roles: tuple[str, ...] = ()
     budget: SetBudget | None = None
-    label: str = ""
+    label: str | None = None
     attach: tuple[str, ...] = ()
 
     @property
@@ -80,7 +80,7 @@ _WORK: dict[str, Callable[[Any], Any]] = {
     "budget": click.option(
         "--budget", type=Dollars(), help="The most this session may cost, in dollars; `none` for no cap of its own."
     ),
-    "label": click.option("--label", default="", metavar="NAME", help="Sessions of one label share a budget."),
+    "label": click.option("--label", metavar="NAME", help="Sessions of one label share a budget."),
     "attach": click.option(
         "-a", "--attach", multiple=True, metavar="FILE", help="A picture or a PDF for the model to look at."
     ),

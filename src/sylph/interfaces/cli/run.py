@@ -70,9 +70,11 @@ async def session_for(app: App, options: Options) -> Summary:
     return Summary(id=id, workspace=str(new.workspace), model=new.model, mode=new.mode, sandbox=new.sandbox)
 
 
-def _labelled(label: str) -> str:
+def _labelled(label: str | None) -> str:
     """A label is a key of the configuration: a word."""
-    if label and not re.fullmatch(r"[\w-]{1,60}", label):
+    if label is None:
+        return ""
+    if not re.fullmatch(r"[\w-]{1,60}", label):
         raise UserError(f"{label!r} is no label.", next=["give a word of letters, digits, `-` or `_`"])
     return label
 
@@ -90,7 +92,7 @@ async def named(app: App, options: Options) -> Summary:
 async def adapted(app: App, summary: Summary, options: Options) -> Summary:
     """The session as the options want it, seen from before they changed it: so the change is shown."""
     await app.assign(summary.id, options.roles)
-    if options.label and options.label != summary.label:
+    if options.label is not None and _labelled(options.label) != summary.label:
         raise UserError(f"Session {summary.id} was begun with the label {summary.label!r}.", next=["leave out --label"])
     changed = await app.adapt(
         summary, model=options.model, mode=options.mode, sandbox=options.sandboxed, budget=options.budget
