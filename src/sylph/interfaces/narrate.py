@@ -161,8 +161,7 @@ class Narrator:
             case facts.ToolCalled() | facts.ToolStarted() | facts.ToolFinished() | signals.ToolOutput():
                 return self._call(event)
             case facts.ModelFailed(usage=Usage() as usage, cost=most) as body:
-                if not body.turn:
-                    self._count(usage, most)
+                self._count(*((usage, most) if not body.turn else (Usage(), None)))
                 return (*passing(event), *_guessed(body))
             case facts.TurnStarted(input=input):
                 self._usage, self._cost = Usage(), None
