@@ -176,9 +176,39 @@ async def test_canaries_are_found_nowhere_and_without_the_veil_everywhere(sylph:
     out, err = await asyncio.wait_for(process.communicate(), 100)
     report = msgspec.json.decode(out)
     assert (process.returncode, [row for row in report["tried"] if not row["held"]]) == (0, []), err.decode()
-    assert len(report["tried"]) >= 27
-    assert {"sent to the model", "events.db", "events.db-wal", "runs", "undo", "export"} <= report["places"].keys()
+    assert len(report["tried"]) >= 28
+    looked = {"sent to the model", "events.db", "events.db-wal", "runs", "undo", "history", "export"}
+    assert looked <= report["places"].keys()
     off = await sylph.start("prove", "secrets", "--off", "--only", "output of a command")
     out, _ = await asyncio.wait_for(off.communicate(), 100)
     assert off.returncode == 1
     assert b"openai-key in events.db" in out
+
+
+async def test_what_is_typed_in_the_chat_is_kept_without_secrets(sylph: Sylph, model: Model) -> None:
+    await model([say("Noted.")])
+    (sylph.home / "sylph" / "history").write_text(f"\n# long ago\n+use {KEY}\n")
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("my A_PASSWORD='correct horse battery staple'\r")
+    await chat.see("1 round")
+    chat.type(f"/rename {KEY}\r")
+    await chat.see("renamed: ⟦secret:openai-key:")
+    chat.type(f"/mode {KEY}\r")
+    await chat.see("There is no mode '⟦secret:openai-key:")
+    chat.type("\x04")
+    assert await chat.end() == 0
+    file = sylph.home / "sylph" / "history"
+    kept = file.read_text()
+    assert (KEY in kept, "horse" in kept, kept.count("⟦secret:openai-key:")) == (False, False, 3)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert KEY.encode() not in stored(sylph)
+
+
+async def test_a_short_password_is_hidden_where_its_assignment_shows_again(sylph: Sylph, model: Model) -> None:
+    (sylph.workspace / "settings.txt").write_text("ADMIN_PASSWORD=abc123\nDEBUG=1\n")
+    (sylph.workspace / "list.txt").write_text("['ADMIN_PASSWORD=abc123', 'commit abc123']\n")
+    server = await model([call("read", path="settings.txt"), call("read", path="list.txt"), say("Yes.")])
+    await sylph.run("look at both")
+    assert b"ADMIN_PASSWORD=abc123" not in server.requests[2].body
+    assert b"commit abc123" in server.requests[2].body

@@ -8,6 +8,7 @@ import msgspec
 from sylph.core import commands
 from sylph.core.errors import ProviderError
 from sylph.core.provider import Reply, Request
+from sylph.engine.redact.typed import Typed
 from sylph.engine.runtime import Runtime
 from sylph.prove.canaries import Canaries
 from sylph.prove.stage import Stage
@@ -54,6 +55,15 @@ async def page(stage: Stage, engine: Runtime, session: str, each: Canaries) -> N
 
 async def message(stage: Stage, engine: Runtime, session: str, each: Canaries) -> None:
     await stage.play(engine, session, DONE, said=each.text)
+
+
+async def recalled(stage: Stage, engine: Runtime, _: str, each: Canaries) -> None:
+    """The chat keeps what is typed for its arrow keys: messages, and what follows a slash."""
+    typed = Typed(stage.data / "history", engine.veil)
+    typed.keep(each.text)
+    for row in each.text.splitlines():
+        typed.keep(f"/rename {row}")
+    assert len(typed.texts()) > len(each.values), "not all that was typed was kept"
 
 
 async def answer(stage: Stage, engine: Runtime, session: str, each: Canaries) -> None:
@@ -190,6 +200,7 @@ WAYS: dict[str, Way] = {
     "an output too long to show": long,
     "a web page": page,
     "a message of the person": message,
+    "lines typed in the chat": recalled,
     "an answer of the model": answer,
     "its reasoning": thought,
     "an answer in its service's own words": native,

@@ -53,6 +53,24 @@ def values(text: str, **terms: object) -> list[str]:
         ('{"log":"x\\ndb_password=hunter2x"}', "hunter2x"),
         ('{"log":"x\\npostgres://app:S3cr3t!pw@db/x"}', "S3cr3t!pw"),
         ("key sk-proj-abcDEF123456789012345678 here", "sk-proj-abcDEF123456789012345678"),
+        ('A_PASSWORD="correct horse battery staple"', "correct horse battery staple"),
+        ("export A_PASSWORD='correct horse battery staple'", "correct horse battery staple"),
+        ('A_PASSWORD: "correct horse battery staple"', "correct horse battery staple"),
+        ('SMTP_PASS="p@ss w0rd!"', "p@ss w0rd!"),
+        ("SMTP_PASS=hunter2x", "hunter2x"),
+        ("B_PASSWORD='it is a s3cret 9x'", "it is a s3cret 9x"),
+        ('C_PASSWORD="it\'s a s3cret 9x"', "it's a s3cret 9x"),
+        ('password: "two words77"', "two words77"),
+        ('{"user": "x", "password": "json pass 55", "port": 1}', "json pass 55"),
+        ('\\"password\\": \\"json pass 55\\"', "json pass 55"),
+        ('db_password = "py pass 66"', "py pass 66"),
+        ("tool --password 'two words77' x", "two words77"),
+        ("mysql -u root -phunter2xyz", "hunter2xyz"),
+        ("mysqldump -h db -pcorrecthorse app", "correcthorse"),
+        ("mysql -p'Open Sesame 1' app", "Open Sesame 1"),
+        ("sshpass -p 'Open Sesame 1' ssh x", "Open Sesame 1"),
+        ('{"command":"sshpass -p \\"Open Sesame 1\\" ssh x"}', "Open Sesame 1"),
+        ("sshpass -v -p hunter2xyz ssh x", "hunter2xyz"),
     ],
 )  # fmt: skip
 def test_a_secret_is_found_and_nothing_around_it(text: str, secret: str) -> None:
@@ -78,6 +96,14 @@ def test_a_secret_is_found_and_nothing_around_it(text: str, secret: str) -> None
         "card 4111111111111112", "order 4111-1111-1111-1111-9", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "passphrase = _ffi.NULL",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4",
+        'password = "Enter your password"', 'password: str = ""', '"password": "Passwort"', 'password="${DB_PASSWORD}"',
+        '"password": "Mindestens 8 Zeichen"', '"password": "At least 8 characters"', '"password": "Mot de passe 2"',
+        'PASSWORD="The password is wrong"', 'LABEL_PASSWORD="Enter your password"', 'PASSWORD="Forgot it?"',
+        'password = "sha256 digest"', 'password: "{first} {second2}"', 'ask("password: ", name2, "other")',
+        'say("password:" + word2 + " is")', 'x = "password=" if a1 else "b"', 'PASSWORD="$(cat file 2)"',
+        '"token": "Base64 encoded 12"', "docker run mysql -p3306:3306", "cd mysql && mkdir -p/var/lib/one",
+        "mysql --port 3306 -port", "mysql -p", "mysql -p app_database", 'mysql -p"$PASSWORD"',
+        "sshpass -p $PASSWORD ssh x", "bypass: check-9x", "first_pass = render2x",
         "⟦secret:password:1f3a0c9d2e⟧", 'password="⟦secret:password:1f3a0c9d2e⟧"',
     ],
 )  # fmt: skip
@@ -159,12 +185,26 @@ def test_of_two_that_overlap_the_longer_is_taken() -> None:
     assert [text[start:end] for start, end, _ in found] == ["sk-proj-abcDEF123456789012345678"]
 
 
+def test_a_short_value_counts_only_where_a_name_is_given_it() -> None:
+    finder, known = Finder(Terms()), {"abc123": "password"}
+
+    def seen(text: str) -> list[str]:
+        return [text[start:end] for start, end, _ in finder.find(text, {}, known)]
+
+    for text in ("['ADMIN_PASSWORD=abc123', 'B=2']", "f(password='abc123')", "{ADMIN_PASSWORD:abc123}", "(pwd=abc123)"):
+        assert seen(text) == ["abc123"]
+    for text in ("commit abc123", "['ADMIN_PASSWORD=abc1234']", "colour = abc123", "['abc123']"):
+        assert seen(text) == []
+
+
 def test_a_hostile_text_takes_no_time() -> None:
     # It ends: that is the test. Backtracking would take hours.
     for text in (
         "password" * 20_000,
         "a://" + "b:" * 50_000,
         "eyJ" + "a." * 50_000,
+        'password="' * 20_000,
+        "mysql -p " * 20_000,
         "-----BEGIN PRIVATE KEY-----" * 2_000,
     ):
         values(text)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sylph.core.errors import UserError
 from sylph.engine.redact import pem
-from sylph.engine.redact.patterns import ADDRESSES, ASSIGNED, CARDS, EMAILS, ENTROPY, KEYS, URLS, Pattern
+from sylph.engine.redact.patterns import ADDRESSES, ASSIGNED, CARDS, EMAILS, ENTROPY, GIVEN, KEYS, URLS, Pattern
 from sylph.engine.redact.terms import Terms
 
 # After so many characters RE2 is loaded, which takes 10 to 20 ms; whoever says little does without it.
@@ -26,6 +26,10 @@ _DIGITS = re.compile(r"\d{3}")
 # A hint of one or two characters is in every line.
 SHORT = 3
 AFTER_HINT = 600
+# So much before a value can be its name.
+NAME = 60
+_GIVEN = re.compile(GIVEN, re.ASCII)
+_NONE: Mapping[str, str] = {}
 
 
 class Found(NamedTuple):
@@ -49,9 +53,13 @@ class Finder:
         self._set: Any = None
         self._unset = False
 
-    def find(self, text: str, literals: Mapping[str, str]) -> list[Found]:
-        """Every secret in `text`, in order, none inside of another. `literals` are values and what they are."""
-        found = [*_literal(text, literals), *self._matches(text)]
+    def find(self, text: str, literals: Mapping[str, str], assigned: Mapping[str, str] = _NONE) -> list[Found]:
+        """Every secret in `text`, in order, none inside of another.
+
+        `literals` are values and what they are; `assigned` are such that count only where a name is given them.
+        """
+        given = (each for each in _literal(text, assigned) if _given(text, each))
+        found = [*_literal(text, literals), *given, *self._matches(text)]
         if pem.HINT in text:
             found += [Found(start, end, pem.KIND) for start, end in pem.lines(text)]
         kept = (each for each in found if not self._exempt(text[each.start : each.end]))
@@ -145,6 +153,13 @@ def _literal(text: str, literals: Mapping[str, str]) -> Iterator[Found]:
         while at >= 0:
             yield Found(at, at + len(value), kind)
             at = text.find(value, at + len(value))
+
+
+def _given(text: str, found: Found) -> bool:
+    """Whether a whole value stands behind a name that calls it secret."""
+    goes_on = text[found.end : found.end + 1]
+    before = text[max(0, found.start - NAME) : found.start]
+    return not (goes_on.isalnum() or goes_on == "_") and bool(_GIVEN.search(before))
 
 
 def _has(text: str, low: str, hint: str) -> bool:

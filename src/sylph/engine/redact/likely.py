@@ -72,6 +72,22 @@ _SPECIAL = re.compile(r"[!@#$%^&*+=~?:/.,-]")
 _HASH = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9A-F]{40}|[0-9A-F]{64}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
+# More words than this are a sentence.
+WORDS = 8
+# Of what is said to a person about passwords one word is nearly always among these.
+_SPEECH = re.compile(
+    r"(?i)passw|passphrase|contrase|mot de passe|kennwort|senha|\bpwd\b|secret\b|token|credential|\bkey\b|\benter|"
+    r"\byour?\b|please|\bmust\b|invalid|\bwrong|incorrect|missing|required|\bminimum|\bleast\b|character|zeichen|"
+    r"digits?\b|\bthe\b|\bhash|\bstring\b|\buser\b|\blogin|\bfield|\bvalue|\bnot\b|\btype\b|\bshould\b|\bfor\b|\bof\b"
+)
+_PARTS = re.compile(r"[{}<>()\[\]`|;]|%[sdr(]|==|=>|&&|\+ | \+|https?:|…|\.{3}")
+# Names of things that have a figure in them.
+_TERM = re.compile(
+    r"(?i)\b(?:sha-?\d+|md5|utf-?\d+|base-?\d+|oauth\d?|ipv\d|x509|v\d[\d.]*|\d+(?:st|nd|rd|th|s|ms|px|kb|mb))\b"
+)
+_ODD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|\w[!@#$%^&*+=~?]\w")
+_OPTION = re.compile(r"(?:assw|ort\b|rotocol|rint|ager)|[\d.]*:\d")
+
 
 def anything(_: str) -> bool:
     return True
@@ -107,6 +123,32 @@ def spaced(value: str) -> bool:
 def variable(value: str) -> bool:
     """The value of a variable in capitals: there even a plain word is one."""
     return _possible(value) and not _PATH.match(value) and not value.isdigit()
+
+
+def passphrase(value: str) -> bool:
+    """Several words that are given to a variable in capitals: a password, unless they speak of one."""
+    return " " in value and _possible(value) and not _told(value) and (value == value.lower() or _odd(value))
+
+
+def phrase(value: str) -> bool:
+    """Several words that are called a password elsewhere, in code, forms and translations too: not without a figure."""
+    return " " in value and _possible(value) and not _told(value) and _odd(value)
+
+
+def flag(value: str) -> bool:
+    """What follows `-p`: a password, unless it is a port or the rest of a longer option."""
+    return _possible(value) and any(map(str.isalpha, value)) and not _OPTION.match(value)
+
+
+def _told(value: str) -> bool:
+    """Whether it is said to a person, or made up of parts."""
+    return len(value.split()) > WORDS or bool(_SPEECH.search(value) or _PARTS.search(value))
+
+
+def _odd(value: str) -> bool:
+    """A figure or a sign inside of a word, or a number at the end."""
+    words = _TERM.sub("", value).split()
+    return any(map(_ODD.search, words)) or bool(words and words[-1].isdigit() and len(words) > 1)
 
 
 def url(value: str) -> bool:

@@ -31,22 +31,48 @@ _EDGE = r"(?:\b|\\[nrt])"
 # One word that says that a value is secret, at the end of a name.
 _NAMED = (
     r"(?:passw(?:or)?d|passwd|passphrase|pwd|secret|token|credential|api[_-]?key|apikey|access[_-]?key(?:[_-]id)?"
-    r"|auth[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|master[_-]?key|secret[_-]?key)"
+    r"|auth[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|master[_-]?key|secret[_-]?key"
+    r"|(?-i:_PASS)|(?:db|user|admin|root|smtp|mail|ftp|ssh)_pass)"
 )
 _KEYS = ("api", "access", "auth", "private", "signing", "encryption", "account", "master", "secret")
 _NAMES = (
-    *("passw", "passphrase", "pwd", "secret", "token", "credential"),
+    *("passw", "passphrase", "pwd", "_pass", "secret", "token", "credential"),
     *(f"{word}{dash}key" for word in _KEYS for dash in ("", "_", "-")),
 )
+# A name in capitals that says so, a name of a password, and `-p` with the program before it.
+_VARIABLE = (
+    r"[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|SECRET|TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|CREDENTIAL)"
+)
+_PASSWORD = r"(?:passw(?:or)?d|passphrase|pwd|(?-i:_PASS)|(?:db|user|admin|root|smtp|mail|ftp|ssh)_pass)"
+_FLAG = (
+    r"\b(?:sshpass(?:[ \t]+-[a-z]+){0,3}[ \t]+-p[ \t]*|(?:mysql|mariadb)[a-z-]{0,20}[ \t](?:[^\r\n|;&]{0,200}[ \t])?-p)"
+)
+_PROGRAMS = ("sshpass", "mysql", "mariadb")
 # A letter of a value that stands without quotes, in a line of its own and among others.
 _LINE = r"""[^\s"'`<>(){}\[\],;\\]"""
 _LETTER = r"""[^\s"'`$<>(){}\[\],;&|\\]"""
+
+# What stands between a name and its value, up to the quote.
+_IS = r"""[0-9]?\\?["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*[rbu]?"""
+GIVEN = rf"""(?i){_NAMED}{_IS}\\?["']?$"""
+
+
+def _phrases(before: str, hints: tuple[str, ...], check: Check) -> tuple[Pattern, ...]:
+    """Values of several words, in either kind of quotes. What begins or ends as code does stands outside."""
+    first, last = r"""[^\s"'\\`,;:+().\[\]{}<>|=-]""", r"""\s\\,;(\[{+=<"""
+    return tuple(
+        Pattern(
+            "password", rf"""{before}\\?{mark}({first}[^{mark}\\\r\n]{{4,118}}[^{mark}{last}])\\?{mark}""", hints, check
+        )
+        for mark in "\"'"
+    )
+
 
 ASSIGNED = (
     # "name": "value", name = 'value', name := "value", name => "value"; also inside of a text that is itself quoted.
     Pattern(
         "password",
-        rf"""(?i){_NAMED}[0-9]?\\?["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*[rbu]?\\?["']([^"'\\\s]{{6,200}})\\?["']""",
+        rf"""(?i){_NAMED}{_IS}\\?["']([^"'\\\s]{{6,200}})\\?["']""",
         _NAMES,
         likely.quoted,
     ),
@@ -64,12 +90,14 @@ ASSIGNED = (
         likely.spaced,
     ),
     # NAME=value in capitals is a variable wherever it stands.
-    Pattern(
-        "password",
-        rf"""{_EDGE}[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|CREDENTIAL)=({_LINE}{{8,200}})""",
-        _NAMES,
-        likely.variable,
-    ),
+    Pattern("password", rf"""{_EDGE}{_VARIABLE}=({_LINE}{{8,200}})""", _NAMES, likely.variable),
+    # Several words in quotes: NAME="…" in capitals, and whatever is called a password.
+    *_phrases(rf"""{_EDGE}{_VARIABLE}[0-9]?\\?["']?(?:=|:[ \t]+)""", _NAMES, likely.passphrase),
+    *_phrases(rf"""(?i){_PASSWORD}{_IS}""", _NAMES, likely.phrase),
+    *_phrases(r"""(?i)(?:^|\s)--?(?:password|passwd|passphrase)[= ]""", _NAMES, likely.phrase),
+    # `-p` of programs with which it is the password.
+    Pattern("password", rf"""{_FLAG}["']?({_LETTER}{{5,200}})""", _PROGRAMS, likely.flag),
+    *_phrases(_FLAG, _PROGRAMS, likely.flag),
     # Key=value; of connection strings, and fields of forms and queries.
     Pattern(
         "password",

@@ -11,6 +11,7 @@ from sylph.core.errors import ToolError
 from sylph.core.events import Carried, Fact, Signal
 from sylph.core.messages import Message, ToolCall
 from sylph.core.provider import Reply, Request
+from sylph.engine.redact.learned import Learned
 from sylph.engine.redact.placeholder import MARK, SHAPE, kind_of, written
 from sylph.engine.redact.terms import SHORTEST, Terms
 
@@ -71,10 +72,6 @@ PLAIN = frozenset(
 # A shorter value of a variable is more likely a word that stands elsewhere too.
 LONG = 8
 REMEMBERED = 20_000
-# So many values that were met are looked for wherever they stand.
-LEARNED = 200
-# Found by the words around them: without those they would not be known again.
-BY_CONTEXT = frozenset({"password", "url-password", "login", "authorization"})
 
 
 class Veil:
@@ -136,7 +133,7 @@ class Redactor(Veil):
         self._sent: set[int] = set()
         self._passed: dict[int, Message] = {}
         self._known: dict[str, str] = {}
-        self._learned: dict[str, str] = {}
+        self._learned = Learned()
         self._loaded: tuple[Finder, Vault] | None = None
         if terms.enabled and (terms.patterns or terms.allow):
             # What is wrong with them is told before anything is done.
@@ -153,10 +150,11 @@ class Redactor(Veil):
         if not self._terms.enabled or len(text) < SHORTEST or hash(text) in self._clean:
             return text
         finder, vault = self._parts()
-        found = finder.find(text, {**self._known, **self._learned})
+        learned = self._learned
+        found = finder.find(text, {**self._known, **learned.anywhere}, learned.assigned)
         if sum(self._learn(kind_of(kind), text[start:end]) for start, end, kind in found):
             # What was learned here may stand here once more, without the words that gave it away.
-            found = finder.find(text, {**self._known, **self._learned})
+            found = finder.find(text, {**self._known, **learned.anywhere}, learned.assigned)
         return self._replaced(text, found, vault) if found else _remembered(text, self._clean)
 
     def guard(self, value: str, name: str) -> None:
@@ -167,11 +165,13 @@ class Redactor(Veil):
                 seen.clear()
 
     def forget(self, value: str) -> int:
-        self._learned = {known: kind for known, kind in self._learned.items() if value not in known}
+        self._learned.drop(value)
         return self._parts()[1].drop(value)
 
     def suspects(self, text: str) -> bool:
-        return self._parts()[0].suspects(text) or any(value[:4] in text for value in {**self._known, **self._learned})
+        return self._parts()[0].suspects(text) or any(
+            value[:4] in text for value in {**self._known, **self._learned.anywhere}
+        )
 
     def _outgoing(self, text: str) -> str:
         """The same for what is in the log. What was learned later does not change what was said before."""
@@ -193,13 +193,8 @@ class Redactor(Veil):
 
     def _learn(self, kind: str, value: str) -> bool:
         """From now on a value is known without the words around it."""
-        from sylph.engine.redact.likely import learnable
-
-        known = value in self._learned or value in self._known
-        if kind not in BY_CONTEXT or known or len(self._learned) >= LEARNED or not learnable(value):
+        if value in self._known or not self._learned.add(kind, value):
             return False
-        # A log in another thread may be looking at the old one.
-        self._learned = {**self._learned, value: kind}
         self._clean.clear()
         return True
 

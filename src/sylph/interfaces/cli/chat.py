@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from sylph.app import App
-from sylph.core.errors import SylphError
+from sylph.core.errors import SylphError, Trouble
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli import codes, slash
 from sylph.interfaces.cli.conversation import Chat, Front
@@ -69,7 +69,7 @@ async def talk(chat: Chat, summary: Summary | None = None) -> int:
                 try:
                     await hear(chat, text)
                 except SylphError as error:
-                    chat.front.note(list(trouble_lines(error.trouble)))
+                    chat.front.note(list(trouble_lines(_discreet(chat, error.trouble))))
                 except slash.Leave:
                     break
             if chat.terminated:
@@ -91,11 +91,18 @@ async def hear(chat: Chat, text: str) -> None:
         await chat.say(text)
 
 
+def _discreet(chat: Chat, trouble: Trouble) -> Trouble:
+    """What went wrong with a line often repeats the line."""
+    hide = chat.app.runtime.veil.text
+    return replace(trouble, message=hide(trouble.message), next=tuple(map(hide, trouble.next)))
+
+
 def front_for(app: App, *, quiet: bool = False) -> Front:
     """A full terminal gets the editor, anything else plain lines."""
     terminal = app.config.terminal
     if sys.stdin.isatty() and sys.stdout.isatty() and not terminal.dumb:
+        from sylph.engine.redact.typed import Typed
         from sylph.interfaces.cli.editor import Editor
 
-        return Editor(app.config.home / "history", colour=terminal.colour)
+        return Editor(Typed(app.config.home / "history", app.runtime.veil), colour=terminal.colour)
     return Lines(Screen(sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet, dumb=terminal.dumb))

@@ -4,16 +4,16 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from collections.abc import AsyncGenerator, Iterable
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import History
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
+from sylph.engine.redact.typed import Typed
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.keys import Completions, bindings
 from sylph.interfaces.cli.paint import painted
@@ -27,15 +27,27 @@ STYLE = Style.from_dict({"hint": "fg:ansibrightblack"})
 GATHER = 0.03
 
 
+class Recalled(History):
+    """What the arrow keys bring back: of this chat as it was typed, of earlier ones as it was kept."""
+
+    def __init__(self, typed: Typed) -> None:
+        super().__init__()
+        self._typed = typed
+
+    def load_history_strings(self) -> Iterable[str]:
+        return reversed(self._typed.texts())
+
+    def store_string(self, string: str) -> None:
+        self._typed.keep(string)
+
+
 class Editor:
     """Shows acts above a prompt that can be typed into all the time."""
 
     person = True
 
-    def __init__(self, history: Path, *, colour: bool = True) -> None:
-        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        history.touch(mode=0o600)
-        self._history = FileHistory(str(history))
+    def __init__(self, typed: Typed, *, colour: bool = True) -> None:
+        self._history = Recalled(typed)
         self._colour = colour
         self._rows = Rows()
         self._printed = ""

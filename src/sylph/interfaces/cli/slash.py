@@ -246,7 +246,8 @@ async def quit_(_chat: Chat, _: str) -> None:
 
 
 def say(chat: Chat, *rows: str) -> None:
-    chat.front.note([line(row) for row in rows])
+    """What a command has to say. Its arguments may be in it, and secrets in those."""
+    chat.front.note([line(chat.app.runtime.veil.text(row)) for row in rows])
 
 
 def begun(chat: Chat) -> Summary:
