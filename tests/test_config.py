@@ -108,7 +108,7 @@ def test_keys_are_split_as_in_toml() -> None:
 
 def test_the_type_of_a_key() -> None:
     assert type_at("probe") is not None
-    with pytest.raises(UserError, match="Did you mean 'limits'"):
+    with pytest.raises(UserError, match=r"Did you mean 'limits\.rounds'"):
         type_at("limit.rounds")
 
 

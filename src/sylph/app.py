@@ -136,9 +136,9 @@ class App(Struct, frozen=True, kw_only=True):
         if found := await discover.first(self.sources, self.client):
             return f"{found.provider.name}/{found.model}"
         if not discover.configured(self.sources):
-            if self.sources.packaged:
+            if self.sources.packaged and (there := local.usable(self.sources.packaged)):
                 # Weak, or slow, or both: only where there is nothing else.
-                return f"{self.sources.packaged.name}/{next(iter(self.sources.packaged.models))}"
+                return f"{self.sources.packaged.name}/{there}"
             raise NoModel("There is no model to think with.", next=NO_MODEL)
         raise await self._silent()
 
@@ -188,6 +188,8 @@ class App(Struct, frozen=True, kw_only=True):
         known = [each.name for each in self.endpoints]
         if steps := missing(wanted.partition("/")[0], self.config):
             return NoModel(f"{wanted!r} cannot be used yet.", details={"model": wanted}, next=steps)
+        if provider := next((each for each in self.endpoints if each.name == wanted.rstrip("/")), None):
+            return await self._modelless(provider)
         near = await self._having(wanted) or [f"{name}/…" for name in choose.close(wanted.partition("/")[0], known)]
         meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return NoModel(
@@ -197,13 +199,32 @@ class App(Struct, frozen=True, kw_only=True):
         )
 
     async def _having(self, bare: str) -> list[str]:
-        """The model of that name at the services that have it; else at the only one that is set up."""
+        """The model of that name at the services that have it; else what comes close to it there.
+
+        Where the only service that is set up lists nothing, it may have it.
+        """
         configured = discover.configured(self.sources)
         listed = await asyncio.gather(*(discover.listed(each, self.client, GLANCE) for each in self.endpoints))
-        offers = zip(self.endpoints, listed, strict=True)
-        found = [f"{each.name}/{bare}" for each, models in offers if any(model.name == bare for model in models)]
-        only = [f"{configured[0].name}/{bare}"] if len(configured) == 1 and "/" not in bare else []
-        return found or only
+        offers = [
+            (each.name, [one.name for one in models]) for each, models in zip(self.endpoints, listed, strict=True)
+        ]
+        if found := [f"{name}/{bare}" for name, models in offers if bare in models]:
+            return found
+        if near := [f"{name}/{model}" for name, models in offers for model in choose.close(bare, models)]:
+            return near[:3]
+        alone = len(configured) == 1 and "/" not in bare and not any(models for _, models in offers)
+        return [f"{configured[0].name}/{bare}"] if alone else []
+
+    async def _modelless(self, provider: Endpoint) -> NoModel:
+        models = choose.usable(info.name for info in await discover.listed(provider, self.client, GLANCE))
+        meant = (
+            f" Did you mean {' or '.join(repr(f'{provider.name}/{name}') for name in models[:3])}?" if models else ""
+        )
+        return NoModel(
+            f"{provider.name!r} is a provider, and not a model.{meant}",
+            details={"model": provider.name},
+            next=["give it as provider/model", f"sylph models {provider.name}"],
+        )
 
     async def budgets(self, summary: Summary | None = None) -> list[tuple[Account, Stand]]:
         """How the budgets stand that a session draws on, or that all share. Where nothing can be written, unknown."""

@@ -174,7 +174,7 @@ async def test_an_unknown_provider_is_answered_with_the_nearest(sylph: Sylph, mo
     await model([])
     done = await sylph.run("-m", "opnai/scripted", "x")
     assert done.code == 4
-    assert "Did you mean 'openai/…'?" in done.err
+    assert "Did you mean 'openai/scripted'?" in done.err
 
 
 async def test_a_model_without_its_provider_is_answered_with_it(sylph: Sylph, model: Model) -> None:

@@ -139,3 +139,16 @@ def test_an_error_without_words_is_a_sentence_still() -> None:
 
 def test_a_missing_key_is_named_by_the_service_where_no_variable_is_known() -> None:
     assert failure(HERE, "", b"", status=401).trouble.next == ("Set the key of here to a key that is valid.",)
+
+
+def test_an_address_without_a_model_service_is_told_as_that() -> None:
+    for model, body in (("", b'{"error":"nothing here"}'), ("m", b"<!DOCTYPE html><p>Welcome")):
+        error = failure(HERE, model, body, status=404)
+        assert "There is no model service of this kind at" in str(error)
+        assert "sylph doctor" in error.trouble.next
+
+
+def test_a_payment_is_not_about_the_key() -> None:
+    error = failure(HERE, "m", b'{"error":"pay first"}', status=402)
+    assert str(error) == "here wants credit first: pay first"
+    assert "Add credit" in error.trouble.next[0]

@@ -11,7 +11,7 @@ from msgspec.structs import FieldInfo, fields
 
 from sylph.config.settings import Settings
 from sylph.core.errors import UserError
-from sylph.core.similar import guess
+from sylph.core.similar import guess, nearest
 
 SECRETS = frozenset({"api_key", "client_secret", "webhook", "literals"})
 # What stands in the reference for a name that the user chooses.
@@ -147,9 +147,24 @@ def type_at(key: str) -> Any:
     for name in split(key):
         inner = inside(kind, name)
         if inner is None:
-            raise UserError(f"There is no key {key!r}.{guess(name, names(kind))}", kind="config", next=["sylph config"])
+            near = _meant(split(key))
+            meant = f" Did you mean {near!r}?" if near else guess(name, names(kind))
+            raise UserError(f"There is no key {key!r}.{meant}", kind="config", next=["sylph config"])
         kind = inner
     return kind
+
+
+def _meant(path: tuple[str, ...]) -> str:
+    """The whole key with each wrong part mended; empty where one cannot be."""
+    kind: Any = Settings
+    mended: list[str] = []
+    for name in path:
+        right = name if inside(kind, name) is not None else nearest(name, names(kind))
+        if not right:
+            return ""
+        mended.append(right)
+        kind = inside(kind, right)
+    return dotted(*mended)
 
 
 def keys(kind: Any = Settings, *path: str) -> Iterator[Key]:

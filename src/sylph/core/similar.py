@@ -10,7 +10,29 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     return found[0] if found else ""
 
 
+# Other programs' words for the same.
+SAME = {
+    "kill": "stop",
+    "end": "stop",
+    "cancel": "stop",
+    "logs": "output",
+    "log": "output",
+    "ls": "list",
+    "rm": "remove",
+    "del": "delete",
+    "delete": "remove",
+    "remove": "delete",
+    "uninstall": "remove",
+    "pull": "install",
+    "mv": "rename",
+    "cat": "show",
+    "get": "show",
+}
+
+
 def guess(word: str, known: Iterable[str]) -> str:
     """A sentence that offers the nearest known word; empty where there is none."""
-    near = nearest(word, known)
+    known = list(known)
+    same = SAME.get(word, "")
+    near = same if same in known else nearest(word, known)
     return f" Did you mean {near!r}?" if near else ""

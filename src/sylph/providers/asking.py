@@ -57,8 +57,18 @@ async def meant(service: Lister, model: str, error: ProviderError) -> ProviderEr
     try:
         async with asyncio.timeout(MEANT_SECONDS):
             known = [info.name for info in await service.models()]
-    except (ProviderError, TimeoutError):
+    except ProviderError as other:
+        # Where not even the list is found, it is not about the model.
+        return other if other.failure in ("not_found", "format") else error
+    except TimeoutError:
         return error
+    if model in known:
+        return ProviderError(
+            "not_found",
+            f"{service.name} lists {model}, but has nothing at the path where this dialect asks for it: {error}",
+            status=error.status,
+            next=[f"another dialect may be there: sylph models {model}", *error.trouble.next[1:]],
+        )
     near = choose.close(model, known) or known[:5]
     hint = [f"Did you mean {' or '.join(f'{service.name}/{name}' for name in near)}?"] if near else []
     return ProviderError("not_found", str(error), status=error.status, next=[*hint, *error.trouble.next])

@@ -19,7 +19,7 @@ from sylph.providers.bedrock_messages import POINT, Conversation
 from sylph.providers.bedrock_reply import BROKEN, ConverseReply, Packet
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.eventstream import Frame, Frames
-from sylph.providers.failures import excerpt, failure
+from sylph.providers.failures import excerpt, failure, no_list
 from sylph.providers.minded import Minded
 from sylph.providers.shown import BLIND
 from sylph.providers.sigv4 import Scope, keys_of, sign
@@ -225,7 +225,7 @@ class Bedrock:
         try:
             return MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
+            raise no_list(self.endpoint, said) from None
 
     async def _open(self, stack: AsyncExitStack, request: Request, body: bytes) -> Response:
         """Sends the request; once more where the server only minds an option that it need not have."""

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
+from sylph.core.errors import ProviderError
 from sylph.net.http import Client
 from sylph.net.wire import Response
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.failures import failure
+from sylph.providers.failures import failure, unreached
 
 STREAM = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
 READ = {"Accept": "application/json"}
@@ -50,7 +51,10 @@ async def _send(
         if body is None
         else client.post(url, body, headers=opened, timeouts=endpoint.timeouts)
     )
-    response = await stack.enter_async_context(asked)
+    try:
+        response = await stack.enter_async_context(asked)
+    except ProviderError as error:
+        raise unreached(error) from error
     if response.status == 401 and endpoint.login is not None and not stale:
         return await _send(stack, client, endpoint, what, headers, key)
     return response

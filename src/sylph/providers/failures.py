@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -170,6 +171,8 @@ def failure(
     kind, spent = kind_of(status, said), status == 402 or said.says(SPENT)
     asked = wait(headers)
     message = endpoint.without_key(said.message)
+    if kind == "not_found" and (not model or is_page(body)):
+        return nothing_at(endpoint, status)
     headline = _headline(kind, endpoint, model, spent=spent)
     return ProviderError(
         kind,
@@ -178,6 +181,39 @@ def failure(
         retry_after=said.retry if asked is None else asked,
         next=_advice(kind, endpoint, spent=spent),
     )
+
+
+def is_page(body: bytes) -> bool:
+    """Whether it is a page for people."""
+    return body[:200].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
+def nothing_at(endpoint: Endpoint, status: int = 0) -> ProviderError:
+    """That the address is not one of a model service."""
+    plain = not urlsplit(endpoint.base_url).path.strip("/") and endpoint.dialect in ("chat", "responses")
+    steps = [f"most such servers are at {endpoint.base_url.rstrip('/')}/v1"] if plain else []
+    return ProviderError(
+        "not_found",
+        f"There is no model service of this kind at {endpoint.base_url}.",
+        status=status,
+        next=[*steps, f"Is the base URL of {endpoint.name} right?", "sylph doctor"],
+    )
+
+
+def no_list(endpoint: Endpoint, said: bytes) -> ProviderError:
+    """What came instead of a list of models."""
+    if is_page(said):
+        return nothing_at(endpoint)
+    return ProviderError("format", f"{endpoint.name} sent no list of models: {excerpt(said)}")
+
+
+def unreached(error: ProviderError) -> ProviderError:
+    """The same, with what to do where nobody answers."""
+    if error.failure != "network" or error.sent or error.trouble.next:
+        return error
+    told = ProviderError("network", str(error), next=["sylph doctor", "or name another model with -m"])
+    told.sent = False
+    return told
 
 
 def _headline(kind: FailureKind, endpoint: Endpoint, model: str, *, spent: bool) -> str:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, Effort, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
@@ -17,7 +16,7 @@ from sylph.providers.asking import listen, meant
 from sylph.providers.body import Body
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import get, post
-from sylph.providers.failures import excerpt, failure
+from sylph.providers.failures import failure, no_list
 from sylph.providers.gemini_messages import Conversation, signs, version
 from sylph.providers.gemini_reply import GeminiReply, Packet
 from sylph.providers.minded import Minded
@@ -223,7 +222,7 @@ class Gemini:
         try:
             return MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
+            raise no_list(self.endpoint, said) from None
 
     def _path(self, path: str) -> str:
         """The address is told with or without its version, as the vendor's own programs take it."""

@@ -16,7 +16,7 @@ from sylph.providers.asking import MEANT_SECONDS, listen, meant
 from sylph.providers.chat_messages import shows
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import get, post
-from sylph.providers.failures import excerpt, failure
+from sylph.providers.failures import failure, no_list
 from sylph.providers.ollama_messages import OllamaMessages, Said
 from sylph.providers.ollama_stream import OllamaStream
 
@@ -122,7 +122,7 @@ class Ollama:
         try:
             tags = TAGS.decode(said).models or []
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
+            raise no_list(self.endpoint, said) from None
         names = [tag.model or tag.name for tag in tags if tag.model or tag.name]
         asked = [asyncio.ensure_future(self._show(name)) for name in names if name not in self._learned]
         if asked:

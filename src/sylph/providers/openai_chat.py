@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from sylph.core.errors import ProviderError
 from sylph.core.provider import Chunk, ModelInfo, Request, ToolSpec
 from sylph.net.http import Client
 from sylph.net.wire import Response
@@ -16,7 +15,7 @@ from sylph.providers.chat_messages import Said, Wire, shows
 from sylph.providers.chat_stream import ChatStream
 from sylph.providers.endpoint import Endpoint
 from sylph.providers.exchange import get, post
-from sylph.providers.failures import excerpt, failure
+from sylph.providers.failures import failure, no_list
 from sylph.providers.schemas import answer_format
 
 # What a server may refuse, and the words in its complaint that tell so.
@@ -123,7 +122,7 @@ class OpenAIChat:
         try:
             listed = MODELS.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError("format", f"{self.name} sent no list of models: {excerpt(said)}") from None
+            raise no_list(self.endpoint, said) from None
         models = listed if isinstance(listed, list) else listed.data or []
         self._learned = {model.id: ModelInfo(name=model.id, window=_window(model)) for model in models if model.id}
         return tuple(self.info(name) for name in self._learned)

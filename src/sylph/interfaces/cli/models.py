@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from sylph.app import App
 from sylph.core.errors import NoModel, UserError
 from sylph.core.provider import ModelInfo
+from sylph.core.similar import guess
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.models_local import add, install, remove
 from sylph.interfaces.cli.options import as_json as json_option
@@ -24,6 +25,9 @@ class Listing(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         known = {*self.commands, *ctx.help_option_names}
+        words = [word for word in args if not word.startswith("-")]
+        if len(words) > 1 and args[0] == words[0] and args[0] not in known and (meant := guess(args[0], self.commands)):
+            raise UserError(f"There is no command sylph models {args[0]!r}.{meant}", next=["sylph models --help"])
         return super().parse_args(ctx, args if args and args[0] in known else ["list", *args])
 
 
@@ -58,7 +62,7 @@ def listed(door: Door, filter: str, *, as_json: bool) -> int:
         for name, one, info in rows
     ]
     if not table:
-        put(f"No model has {filter!r} in its name.")
+        put(f"No model has {filter!r} in its name.{guess(filter, command.commands)}")
         return 0
     put_table([["  MODEL", "WINDOW", "IN", "OUT", "TAKES", "FROM"], *table], drop=(5, 2, 3, 4, 1))
     for one in reached:

@@ -83,7 +83,7 @@ def add(door: Door, file: Path, name: str, window: int | None, *, tools: bool, a
         return put_json(
             {"id": f"{NAME}/{name}", "path": str(path), "size": card.size, "window": window, "calls": tools}
         )
-    kind = "with tools" if tools else "chat only (--tools gives it tools)"
+    kind = "with tools" if tools else f"chat only{' (--tools gives it tools)' if card.tools else ''}"
     put(f"{NAME}/{name} is added: {card.title or card.architecture}, {size(card.size)}, window {window:,}, {kind}.")
     for warned in _warnings(card):
         sys.stderr.write(f"sylph: {warned}\n")

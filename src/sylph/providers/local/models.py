@@ -71,6 +71,12 @@ def endpoint(folder: Path, terms: Terms) -> LocalEndpoint | None:
     )
 
 
+def usable(endpoint: Endpoint) -> str:
+    """The first model whose file is there; empty where all are gone."""
+    models = endpoint.models.values()
+    return next((each.name for each in models if isinstance(each, LocalModel) and Path(each.path).exists()), "")
+
+
 def absent(name: str, endpoint: Endpoint | None) -> NoModel:
     """That there is no such model here, and how it gets here."""
     near = close(name, tuple(endpoint.models)) if endpoint else ()
