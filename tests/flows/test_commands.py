@@ -264,7 +264,7 @@ async def test_a_wrong_value_is_not_written(sylph: Sylph) -> None:
     file = sylph.home / "sylph" / "config.toml"
     before = file.read_text()
     assert (await sylph.run("config", "set", "limits.rounds", "0")).code == 2
-    assert "Did you mean 'limits'?" in (await sylph.run("config", "set", "limts.rounds", "1")).err
+    assert "Did you mean 'limits.rounds'?" in (await sylph.run("config", "set", "limts.rounds", "1")).err
     assert file.read_text() == before
 
 
