@@ -294,6 +294,9 @@ class Runner:
                 job.code, job.drain_until = code, time.monotonic() + DRAIN
                 if job.pipe is None:
                     self._end(job)
+        if self._spare and ended(self._spare.process.pid) is not None:
+            # What it may have left inside waits for a script, and ends without one.
+            self._drop_spare()
         kept = {each.process.pid for each in (*self._jobs.values(), *filter(None, (self._spare,)))}
         for pid in set(adopted()) - kept:
             with contextlib.suppress(ChildProcessError):
