@@ -16,6 +16,9 @@ from sylph.core.run import Lost, Order, Ran
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.story import alive, read_story
 
+# Another one for each process that tests: commands are found by it, whoever started them.
+KEY = f"k{os.getpid()}"
+
 HUNGRY = "import time; x = bytearray(300_000_000); time.sleep(30)"
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -31,7 +34,7 @@ def order(command: str, **how: object) -> Order:
     return Order(argv=("bash", "-c", command), cwd="/", env=ENV, **how)  # pyright: ignore[reportArgumentType]
 
 
-async def run(runner: Runner, command: str, key: str = "k", **how: object) -> Ran:
+async def run(runner: Runner, command: str, key: str = KEY, **how: object) -> Ran:
     ran = await CallRuns(runner, key).run(order(command, **how), lambda _: None)
     assert isinstance(ran, Ran)
     return ran
@@ -55,12 +58,12 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def pid_of(runner: Runner, key: str = "k") -> int:
+def pid_of(runner: Runner, key: str = KEY) -> int:
     started = read_story(runner.folder / f"{key}.run").started
     return started.pid if started else 0
 
 
-def runner_pid(runner: Runner, key: str = "k") -> int:
+def runner_pid(runner: Runner, key: str = KEY) -> int:
     intent = read_story(runner.folder / f"{key}.run").intent
     assert intent
     return intent.runner
@@ -73,7 +76,7 @@ async def test_output_and_exit_code_come_back(runner: Runner) -> None:
 
 async def test_output_is_passed_on_while_it_comes(runner: Runner) -> None:
     seen: list[bytes] = []
-    task = asyncio.create_task(CallRuns(runner, "k").run(order("echo one; sleep 30"), seen.append))
+    task = asyncio.create_task(CallRuns(runner, KEY).run(order("echo one; sleep 30"), seen.append))
     await until(lambda: b"".join(seen) == b"one\n")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -100,7 +103,7 @@ async def test_of_endless_output_the_first_and_the_last_is_kept(runner: Runner) 
 
 
 async def test_what_cannot_be_started_says_why(runner: Runner) -> None:
-    ran = await CallRuns(runner, "k").run(Order(argv=("/no/such/program",), cwd="/"), lambda _: None)
+    ran = await CallRuns(runner, KEY).run(Order(argv=("/no/such/program",), cwd="/"), lambda _: None)
     assert isinstance(ran, Ran)
     assert os.strerror(ran.failed) == "No such file or directory"
 
@@ -120,7 +123,7 @@ from sylph.engine.runs import CallRuns, Runner
 async def main():
     runner = Runner(Path(sys.argv[1]))
     order = Order(argv=("bash", "-c", sys.argv[2]), cwd="/", env={{"PATH": {path!r}}})
-    await CallRuns(runner, "k").run(order, lambda data: print(data.decode(), flush=True))
+    await CallRuns(runner, {key!r}).run(order, lambda data: print(data.decode(), flush=True))
 
 asyncio.run(main())
 """
@@ -128,7 +131,7 @@ asyncio.run(main())
 
 def abandon(folder: Path, command: str) -> None:
     """A process that orders a command and is killed when the first output comes."""
-    script = textwrap.dedent(ORPHAN.format(path=os.environ["PATH"]))
+    script = textwrap.dedent(ORPHAN.format(path=os.environ["PATH"], key=KEY))
     process = subprocess.Popen([sys.executable, "-c", script, str(folder), command], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     process.stdout.readline()
@@ -139,15 +142,15 @@ def abandon(folder: Path, command: str) -> None:
 async def test_a_command_outlives_its_parent_and_is_followed_again(runner: Runner) -> None:
     abandon(runner.folder, "echo begun; sleep 0.5; echo done; exit 5")
     seen: list[bytes] = []
-    ran = await CallRuns(runner, "k").attach(seen.append)
+    ran = await CallRuns(runner, KEY).attach(seen.append)
     assert isinstance(ran, Ran)
     assert (ran.exit, ran.head, b"".join(seen)) == (5, b"begun\ndone\n", b"begun\ndone\n")
 
 
 async def test_a_command_that_ended_meanwhile_tells_its_true_end(runner: Runner) -> None:
     abandon(runner.folder, "echo begun; sleep 0.1; exit 7")
-    await until(lambda: read_story(runner.folder / "k.run").ended)
-    ran = await CallRuns(runner, "k").attach(lambda _: None)
+    await until(lambda: read_story(runner.folder / f"{KEY}.run").ended)
+    ran = await CallRuns(runner, KEY).attach(lambda _: None)
     assert isinstance(ran, Ran)
     assert ran.exit == 7
 
@@ -159,7 +162,7 @@ async def test_the_runner_ends_when_nothing_is_left_to_do(runner: Runner) -> Non
 
 
 async def test_the_time_limit_holds_without_a_parent(runner: Runner) -> None:
-    task = asyncio.create_task(CallRuns(runner, "k").run(order("sleep 30", seconds=0.5), lambda _: None))
+    task = asyncio.create_task(CallRuns(runner, KEY).run(order("sleep 30", seconds=0.5), lambda _: None))
     await until(lambda: pid_of(runner))
     runner.close()
     ran = await task
@@ -168,18 +171,18 @@ async def test_the_time_limit_holds_without_a_parent(runner: Runner) -> None:
 
 
 async def test_what_never_reached_the_runner_never_began(runner: Runner) -> None:
-    assert await CallRuns(runner, "k").attach(lambda _: None) is None
+    assert await CallRuns(runner, KEY).attach(lambda _: None) is None
 
 
 async def test_with_the_runner_killed_the_end_is_not_known_and_nothing_runs_on(runner: Runner) -> None:
-    task = asyncio.create_task(CallRuns(runner, "k").run(order("echo begun; sleep 30"), lambda _: None))
-    await until(lambda: (runner.folder / "k.out").exists() and (runner.folder / "k.out").read_bytes())
+    task = asyncio.create_task(CallRuns(runner, KEY).run(order("echo begun; sleep 30"), lambda _: None))
+    await until(lambda: (runner.folder / f"{KEY}.out").exists() and (runner.folder / f"{KEY}.out").read_bytes())
     pid = pid_of(runner)
     os.kill(runner_pid(runner), signal.SIGKILL)
     lost = await task
     assert isinstance(lost, Lost)
     assert (lost.head, "runner died" in lost.evidence) == (b"begun\n", True)
-    await until(lambda: not alive(pid, read_story(runner.folder / "k.run").started.start))  # pyright: ignore[reportOptionalMemberAccess]
+    await until(lambda: not alive(pid, read_story(runner.folder / f"{KEY}.run").started.start))  # pyright: ignore[reportOptionalMemberAccess]
 
 
 async def test_after_a_killed_runner_there_is_a_new_one(runner: Runner) -> None:
@@ -192,30 +195,30 @@ async def test_after_a_killed_runner_there_is_a_new_one(runner: Runner) -> None:
 async def test_a_journal_of_another_boot_is_a_lost_command(runner: Runner) -> None:
     runner.folder.mkdir()
     intent = '{"intent": {"runner": 1, "runner_start": "1", "boot": "another"}}\n'
-    (runner.folder / "k.run").write_text(intent + '{"started": {"pid": 1, "start": "0"}}\n{"ended": {"ex')
-    lost = await CallRuns(runner, "k").attach(lambda _: None)
+    (runner.folder / f"{KEY}.run").write_text(intent + '{"started": {"pid": 1, "start": "0"}}\n{"ended": {"ex')
+    lost = await CallRuns(runner, KEY).attach(lambda _: None)
     assert isinstance(lost, Lost)
     assert "restarted" in lost.evidence
 
 
 async def test_a_forgotten_command_leaves_no_files(runner: Runner) -> None:
     await run(runner, "echo hi")
-    runner.forget("k")
+    runner.forget(KEY)
     assert not list(runner.folder.iterdir())
 
 
 async def test_an_order_that_was_taken_back_is_never_begun(runner: Runner, tmp_path: Path) -> None:
-    assert await CallRuns(runner, "k").attach(lambda _: None) is None
-    runner.order("k", order(f"echo late >> {tmp_path}/journal"))
-    ran = await CallRuns(runner, "k").run(order(f"echo again >> {tmp_path}/journal; exit 4"), lambda _: None)
+    assert await CallRuns(runner, KEY).attach(lambda _: None) is None
+    runner.order(KEY, order(f"echo late >> {tmp_path}/journal"))
+    ran = await CallRuns(runner, KEY).run(order(f"echo again >> {tmp_path}/journal; exit 4"), lambda _: None)
     assert isinstance(ran, Ran)
     assert (ran.exit, (tmp_path / "journal").read_text()) == (4, "again\n")
 
 
 async def test_a_begun_order_cannot_be_taken_back(runner: Runner) -> None:
     await run(runner, "exit 3")
-    assert not runner.revoke("k")
-    found = await CallRuns(runner, "k").attach(lambda _: None)
+    assert not runner.revoke(KEY)
+    found = await CallRuns(runner, KEY).attach(lambda _: None)
     assert isinstance(found, Ran)
     assert found.exit == 3
 
@@ -229,9 +232,9 @@ async def test_a_runner_that_died_unnoticed_is_replaced(runner: Runner) -> None:
 
 
 async def test_what_a_killed_runner_had_started_and_not_written_down_is_ended(runner: Runner) -> None:
-    task = asyncio.create_task(CallRuns(runner, "k").run(order("sleep 78"), lambda _: None))
+    task = asyncio.create_task(CallRuns(runner, KEY).run(order("sleep 78"), lambda _: None))
     await until(lambda: pid_of(runner))
-    journal = runner.folder / "k.run"
+    journal = runner.folder / f"{KEY}.run"
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     os.kill(runner_pid(runner), signal.SIGKILL)
     assert isinstance(await task, Lost)

@@ -140,7 +140,7 @@ async def test_two_commands_share_their_temporary_and_home_folder(place: Place, 
 async def test_a_folder_that_is_gone_is_told_as_such(place: Place, runner: Runner) -> None:
     order = replace(place.order("true"), cwd=str(place.work / "gone"))
     with pytest.raises(ToolError) as caught:
-        await CallRuns(runner, "caps", place.grip()).run(order, lambda _: None)
+        await CallRuns(runner, f"caps{os.getpid()}", place.grip()).run(order, lambda _: None)
     assert caught.value.trouble.kind == "sandbox_failed"
     assert "gone" in caught.value.trouble.details["said"]
 
@@ -156,7 +156,7 @@ async def test_a_command_may_end_by_itself_when_it_is_asked_to(place: Place, run
     order = replace(
         place.order("trap 'echo cleaned > cleaned; exit 0' TERM; while :; do sleep 30 & wait; done"), seconds=0.5
     )
-    found = await CallRuns(runner, "caps", place.grip()).run(order, lambda _: None)
+    found = await CallRuns(runner, f"caps{os.getpid()}", place.grip()).run(order, lambda _: None)
     assert isinstance(found, Ran)
     assert found.why == "time"
     assert (place.work / "cleaned").exists()
@@ -178,7 +178,7 @@ async def test_limits_of_the_whole_family(place: Place, caps: Caps, command: str
     runner = Runner(place.data / "runs", sandbox=sandbox)
     try:
         # The limit per user may hold first, where this is not root.
-        found = await CallRuns(runner, "caps", place.grip()).run(place.order(command), lambda _: None)
+        found = await CallRuns(runner, f"caps{os.getpid()}", place.grip()).run(place.order(command), lambda _: None)
     finally:
         runner.close()
     assert isinstance(found, Ran)
@@ -201,7 +201,7 @@ async def test_the_whole_home_as_a_workspace_still_has_its_secrets_hidden(place:
     (place.home / "notes").write_text("mine")
     grip = replace(place.grip(), workspace=place.home)
     order = replace(place.order("cat notes .ssh/id_rsa; ls -A .ssh"), cwd=str(place.home))
-    found = await CallRuns(runner, "caps", grip).run(order, lambda _: None)
+    found = await CallRuns(runner, f"caps{os.getpid()}", grip).run(order, lambda _: None)
     assert isinstance(found, Ran)
     assert b"mine" in found.head
     assert b"the key" not in found.head
