@@ -1,5 +1,6 @@
 """Which paths are guarded, and which ordinary ones are not."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core.places import Places, real
-from sylph.core.protected import guarded, unread
+from sylph.core.protected import guarded, suspects, unread
 
 PLACES = Places(
     home=Path("/home/ann"),
@@ -46,7 +47,9 @@ def test_secrets_are_known_by_their_place_and_name(path: str) -> None:
 def test_many_paths_below_a_folder_are_told_as_each_alone_is(path: str) -> None:
     guard = guarded(path, writing=False, places=PLACES)
     for top in Path(path).parents:
-        assert unread(top, PLACES)(str(Path(path).relative_to(top))) == (guard is not None)
+        name = str(Path(path).relative_to(top))
+        assert unread(top, PLACES)(name) == (guard is not None)
+        assert not guard or re.search(suspects(top, PLACES), name.upper(), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", ORDINARY.split())

@@ -138,6 +138,15 @@ def unread(top: Path, places: Places) -> Callable[[str], bool]:
     return spared
 
 
+def suspects(top: Path, places: Places) -> str:
+    """A pattern that no guarded path relative to `top` is without, in any case of letters; empty where that is none.
+
+    For programs that sift names faster than `unread` does; what they find it has to judge.
+    """
+    base = str(top).rstrip("/")
+    return rf"(?s)(^|/)({_NOTED.pattern})(/|$)" if base and _dull(base, places) else ""
+
+
 def _dull(folder: str, places: Places) -> bool:
     """Whether nothing in the folder itself is guarded but by its own name."""
     text = os.path.normpath(folder).casefold().rstrip("/")

@@ -1,6 +1,8 @@
 """Searching with ripgrep."""
 
+import asyncio
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -13,6 +15,8 @@ from sylph.tools.searcher import Hit, Query, Wanted
 ERROR = 2
 LINE = re.compile(rb"([^\0]+)\0(\d+)([:-])(.*)", re.DOTALL)
 COUNT = re.compile(rb"([^\0]+)\0(\d+)")
+# It writes file by file: woken for each of them, reading takes as long as searching. In a pause they gather.
+SMALL, PAUSE = 16_384, 0.004
 # Hidden files count as files, git's own do not; a .gitignore holds without a repository too.
 COMMON = ("--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git")
 
@@ -33,9 +37,10 @@ class Ripgrep:
         return await self._names(["--no-ignore"] if ignored else [], folder, wanted)
 
     async def spared(self, query: Query) -> list[str]:
-        return await self._names([*_globbing(query), *_ignoring(query)], query.folder, query.sparing)
+        options = [*_globbing(query), *_ignoring(query)]
+        return await self._names(options, query.folder, query.sparing, sieve=query.suspects)
 
-    async def _names(self, options: list[str], folder: Path, wanted: Wanted) -> list[str]:
+    async def _names(self, options: list[str], folder: Path, wanted: Wanted, *, sieve: str = "") -> list[str]:
         found: list[str] = []
 
         def take(record: bytes) -> bool:
@@ -44,7 +49,7 @@ class Ripgrep:
                 found.append(path)
             return True
 
-        await self._each(["--files", "--null", *options], folder, b"\0", take)
+        await self._each(["--files", "--null", *options], folder, b"\0", take, sieve=sieve)
         return found
 
     async def counts(self, query: Query, *, first: bool) -> list[tuple[str, int]]:
@@ -89,16 +94,27 @@ class Ripgrep:
             _complain(query, odd)
         return found
 
-    async def _each(self, options: list[str], folder: Path, mark: bytes, take: Callable[[bytes], bool]) -> int:
-        """Hands over record after record until `take` has enough; the exit code."""
+    async def _each(
+        self, options: list[str], folder: Path, mark: bytes, take: Callable[[bytes], bool], *, sieve: str = ""
+    ) -> int:
+        """Hands over record after record, of those with `sieve` in them, until `take` has enough; the exit code."""
         carry = b""
-        async with start([self._program, *COMMON, *options], cwd=folder, env={}) as process:
+        async with start(self._command(options, sieve), cwd=folder, env={}) as process:
             while data := await process.piece():
                 *records, carry = (carry + data).split(mark)
                 if not all(take(record) for record in records):
                     return 0
+                if len(data) < SMALL:
+                    await asyncio.sleep(PAUSE)
             await process.done()
             return (await process.end()).code
+
+    def _command(self, options: list[str], sieve: str) -> list[str]:
+        command = [self._program, *COMMON, *options]
+        if not sieve:
+            return command
+        sift = [self._program, "--no-config", "--color=never", "--null-data", "--text", "--ignore-case", "-e", sieve]
+        return ["/bin/sh", "-c", f"{shlex.join(command)} | {shlex.join(sift)}"]
 
 
 def _options(query: Query) -> list[str]:

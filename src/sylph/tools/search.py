@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from sylph.core.globs import matcher
 from sylph.core.places import Places
-from sylph.core.protected import guarded, unread
+from sylph.core.protected import guarded, suspects, unread
 from sylph.core.text import count, trim
 from sylph.core.tool import Args, Context, Result, Tool
 from sylph.tools.searcher import Hit, Query, Searcher
@@ -133,7 +133,7 @@ def _sparing(query: Query, places: Places) -> Query:
     """In a folder, secrets are passed over; what was named itself has been judged, and asked about, by its name."""
     if query.file or guarded(query.folder, writing=False, places=places):
         return query
-    return replace(query, sparing=unread(query.folder, places))
+    return replace(query, sparing=unread(query.folder, places), suspects=suspects(query.folder, places))
 
 
 def _unsearched(names: list[str]) -> str:

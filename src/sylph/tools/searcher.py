@@ -23,6 +23,8 @@ class Query(Struct, frozen=True, kw_only=True):
     context: int = 0
     sparing: Wanted = lambda _: False
     """Files that are not looked into, whatever they hold."""
+    suspects: str = ""
+    """A pattern in the paths of all these files, to sift by; empty where there is none."""
 
 
 class Hit(NamedTuple):
