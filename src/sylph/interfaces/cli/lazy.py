@@ -23,6 +23,8 @@ COMMANDS: dict[str, Entry] = {
     "resume": Entry("resume", "Go on with a session: finish its interrupted turn, or open the chat."),
     "retry": Entry("retry", "Run the last turn of a session again."),
     "undo": Entry("undo", "Put files back as they were before the last turn, or before an earlier one."),
+    "serve": Entry("serve", "Serve the API, for programs and browsers."),
+    "token": Entry("tokens", "Make, list and revoke tokens for the server."),
     "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "job": Entry("jobs", "List, show and end commands in the background."),

@@ -1,0 +1,63 @@
+"""The API, put together: every subject's routes, one form of error, one schema."""
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from sylph import __version__
+from sylph.core.errors import SylphError, Trouble
+from sylph.interfaces.http import health, problems, sessions, streams
+from sylph.interfaces.http.house import House
+from sylph.interfaces.http.route import Routes, declared_by
+from sylph.interfaces.http.schema import document
+
+logger = logging.getLogger("sylph.http")
+SUBJECTS: tuple[Routes, ...] = (health.routes, sessions.routes, streams.routes)
+
+
+def make(house: House) -> FastAPI:
+    api = FastAPI(title="Sylph", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    api.state.house = house
+    for subject in SUBJECTS:
+        api.include_router(subject.router)
+    declared = declared_by(SUBJECTS)
+
+    def schema() -> dict[str, Any]:
+        # Made when it is first asked for: it takes longer than all else at the start.
+        if api.openapi_schema is None:
+            api.openapi_schema = document(api, declared)
+        return api.openapi_schema
+
+    api.openapi = schema
+    api.add_exception_handler(SylphError, _expected)
+    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(HTTPException, _plain)
+    api.add_exception_handler(Exception, _unexpected)
+    return api
+
+
+async def _expected(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SylphError)
+    return problems.answer_error(error)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    wrong = {".".join(map(str, each["loc"])): str(each["msg"]) for each in error.errors()}
+    said = "; ".join(f"{place}: {why}" for place, why in wrong.items())
+    return problems.answer(Trouble("bad_parameter", said, wrong, ("/docs tells the parameters",)), 422)
+
+
+async def _plain(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = {404: "not_found", 405: "bad_method"}.get(error.status_code, "failed")
+    return problems.answer(Trouble(kind, str(error.detail), {}, ()), error.status_code, dict(error.headers or {}))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problems.say("internal", "Sylph made a mistake; its log says which.", 500, ["look into the server's log"])

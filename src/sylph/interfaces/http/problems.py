@@ -1,0 +1,81 @@
+"""Errors on the wire: problem details (RFC 9457) with our kind and the next actions."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import msgspec
+from starlette.responses import Response
+
+from sylph.core.errors import NotFound, ProviderError, SylphError, ToolError, Trouble
+
+STATUS: dict[str, int] = {
+    "not_found": 404,
+    "ambiguous": 409,
+    "wrong_state": 409,
+    "session_busy": 409,
+    "conflict": 409,
+    "changed": 412,
+    "no_model": 409,
+    "no_service": 502,
+    "budget_spent": 402,
+    "store_failed": 503,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "too_large": 413,
+    "too_many": 429,
+    "bad_host": 421,
+}
+MEDIA = "application/problem+json"
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong and what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    kind: str
+    details: dict[str, str] = {}
+    next: tuple[str, ...] = ()
+
+
+class Denied(SylphError):
+    """A request that is turned away at the door. Its kind says which status it gets."""
+
+    kind = "forbidden"
+
+
+def status_of(error: SylphError) -> int:
+    kind = error.trouble.kind
+    if kind in STATUS:
+        return STATUS[kind]
+    if isinstance(error, NotFound):
+        return 404
+    if isinstance(error, ProviderError):
+        return 502
+    return 422 if isinstance(error, ToolError) else 400
+
+
+def problem_of(trouble: Trouble, status: int) -> Problem:
+    return Problem(
+        type=f"urn:sylph:problem:{trouble.kind}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=trouble.message,
+        kind=trouble.kind,
+        details=trouble.details,
+        next=trouble.next,
+    )
+
+
+def answer(trouble: Trouble, status: int, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(problem_of(trouble, status)), status, headers, MEDIA)
+
+
+def answer_error(error: SylphError) -> Response:
+    return answer(error.trouble, status_of(error))
+
+
+def say(kind: str, message: str, status: int, next: Sequence[str] = ()) -> Response:
+    return answer(Trouble(kind, message, {}, tuple(next)), status)

@@ -1,0 +1,175 @@
+"""Routes as declarations: who may, what goes in, what comes out. FastAPI serves them, the schema is made of ours.
+
+A handler's parameters say what it needs: `house`, `who`, `request` and `body` (a Struct) are filled in here; all others
+are parts of the path, the query or headers, and are FastAPI's.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+from fastapi import APIRouter, Request
+from msgspec import Struct
+from starlette.responses import Response
+
+from sylph.core.errors import UserError
+from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.who import Scope, Who
+
+T = TypeVar("T")
+Handler = Callable[..., Awaitable[Any]]
+PREFIX = "/api/v1"
+JSON = "application/json"
+OURS = ("house", "who", "request", "body")
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """A route, as the schema and the tests know it."""
+
+    method: str
+    path: str
+    scope: Scope | None
+    """None for what anybody may, without a credential."""
+    takes: Any = None
+    gives: Any = None
+    media: str = JSON
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    example: Any = None
+    answer: Any = None
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """Some of many: `next` is the cursor for those that follow, and missing at the end."""
+
+    items: list[T]
+    next: str | None = None
+
+
+class Versioned(Struct, Generic[T], frozen=True):
+    """An answer with its version: given back as `If-Match` an edit knows whether somebody was faster."""
+
+    value: T
+    tag: str
+
+
+class Routes:
+    """The routes of one subject."""
+
+    def __init__(self, subject: str, prefix: str = PREFIX) -> None:
+        self.router = APIRouter(prefix=prefix, tags=[subject])
+        self.prefix = prefix
+        self.declared: list[Declared] = []
+
+    def get(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
+        return self._add("GET", path, how)
+
+    def post(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
+        return self._add("POST", path, how)
+
+    def put(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
+        return self._add("PUT", path, how)
+
+    def patch(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
+        return self._add("PATCH", path, how)
+
+    def delete(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
+        return self._add("DELETE", path, how)
+
+    def _add(self, method: str, path: str, how: dict[str, Any]) -> Callable[[Handler], Handler]:
+        def declare(handler: Handler) -> Handler:
+            takes = inspect.signature(handler).parameters.get("body")
+            route = Declared(method=method, path=self.prefix + path, takes=takes.annotation if takes else None, **how)
+            self.declared.append(route)
+            self.router.add_api_route(
+                path,
+                _endpoint(handler, route),
+                methods=[method],
+                status_code=route.status,
+                response_model=None,
+                summary=(inspect.getdoc(handler) or "").partition("\n")[0].rstrip("."),
+                name=handler.__name__,
+                operation_id=f"{self.router.tags[0]}_{handler.__name__}".replace(" ", "_"),
+            )
+            return handler
+
+        return declare
+
+
+def _endpoint(handler: Handler, route: Declared) -> Handler:
+    signature = inspect.signature(handler)
+    wanted = [name for name in OURS if name in signature.parameters]
+
+    @wraps(handler)
+    async def endpoint(request: Request, **given: Any) -> Response:
+        who = admitted(request, route.scope)
+        for name in wanted:
+            match name:
+                case "house":
+                    given[name] = request.app.state.house
+                case "who":
+                    given[name] = who
+                case "request":
+                    given[name] = request
+                case _:
+                    given[name] = taken(await request.body(), route.takes)
+        return respond(await handler(**given), route.status, request)
+
+    kept = [each for name, each in signature.parameters.items() if name not in OURS]
+    asked = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in kept]
+    endpoint.__signature__ = signature.replace(parameters=[asked, *own])  # pyright: ignore[reportAttributeAccessIssue]
+    return endpoint
+
+
+def admitted(request: Request, scope: Scope | None) -> Who | None:
+    """Who asks. Raises Denied where that is nobody who may."""
+    who = cast("Who | None", request.scope.get("state", {}).get("who"))
+    if scope is None:
+        return who
+    if who is None:
+        raise Denied("This needs a credential.", kind="unauthorized", next=["sylph token create NAME", "log in"])
+    if not who.may(scope):
+        raise Denied(
+            f"{who.name!r} has no scope `{scope}`.", details={"scope": scope}, next=[f"use a token with `{scope}`"]
+        )
+    return who
+
+
+def taken(data: bytes, shape: Any) -> Any:
+    """The body of a request. Raises UserError where it is not what the route takes."""
+    try:
+        return msgspec.json.decode(data or b"{}", type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"The body cannot be read: {error}", kind="bad_body", next=["/docs tells its form"]) from error
+
+
+def respond(result: Any, status: int, request: Request) -> Response:
+    if isinstance(result, Response):
+        return result
+    if result is None:
+        return Response(status_code=204)
+    headers: dict[str, str] = {}
+    if isinstance(result, Versioned):
+        tag, result = result.tag, cast(Any, result).value
+        headers["ETag"] = f'"{tag}"'
+        if request.method == "GET" and same(tag, request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=headers)
+    return Response(msgspec.json.encode(result, enc_hook=str), status, headers, JSON)
+
+
+def same(tag: str, given: str) -> bool:
+    """Whether a version is one of those in an `If-Match` or `If-None-Match`."""
+    return "*" in given or any(each.strip().removeprefix("W/").strip('"') == tag for each in given.split(","))
+
+
+def unchanged(tag: str, if_match: str) -> None:
+    """Raises where somebody else was faster; without `If-Match` the last one wins."""
+    if if_match and not same(tag, if_match):
+        raise Denied("Somebody changed it meanwhile.", kind="changed", details={"etag": tag}, next=["read it again"])
+
+
+def declared_by(subjects: Sequence[Routes]) -> list[Declared]:
+    return [each for subject in subjects for each in subject.declared]

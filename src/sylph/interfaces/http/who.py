@@ -1,0 +1,30 @@
+"""Who is at the door, and what they may do there."""
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+Scope = Literal["read", "chat", "approve", "admin", "hook"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+Way = Literal["machine", "token", "cookie"]
+
+
+class Who(Struct, frozen=True, kw_only=True):
+    """Somebody whose credential was found good. `machine` is the owner's own command line, by its socket."""
+
+    id: str
+    name: str
+    way: Way
+    scopes: frozenset[str]
+
+    @property
+    def actor(self) -> str:
+        """How the log names them: a person at a door is the user, and a hook is none."""
+        return "user" if self.scopes - {"hook"} else f"hook:{self.name}"
+
+    def may(self, scope: Scope) -> bool:
+        # Who administers may do everything but be mistaken for a hook's caller.
+        return scope in self.scopes or "admin" in self.scopes
+
+
+OWNER = Who(id="machine", name="owner", way="machine", scopes=frozenset({"admin"}))
