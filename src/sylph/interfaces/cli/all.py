@@ -15,8 +15,8 @@ from sylph.interfaces.cli import asking, codes
 from sylph.interfaces.cli.door import put, put_json
 from sylph.interfaces.cli.follow import Questions, beside
 from sylph.interfaces.cli.keyboard import Keyboard
-from sylph.interfaces.cli.pending import task_of
 from sylph.interfaces.cli.screen import Screen
+from sylph.interfaces.pending import task_of
 from sylph.interfaces.render import flat, line
 
 

@@ -19,12 +19,12 @@ from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.allowance import used_up
 from sylph.interfaces.cli import asking
-from sylph.interfaces.cli.confinement import OFF, switched_off
 from sylph.interfaces.cli.follow import beside
 from sylph.interfaces.cli.messages import Messages
 from sylph.interfaces.cli.options import Options
 from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.run import session_for
+from sylph.interfaces.confinement import OFF, switched_off
 from sylph.interfaces.narrate import CHAT, Act, Narrator
 from sylph.interfaces.render import Line, flat, line, question_lines, trouble_lines, unseen
 

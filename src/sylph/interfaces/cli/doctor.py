@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from sylph.core.errors import SylphError
-from sylph.interfaces.cli import checks
-from sylph.interfaces.cli.checks import Finding, Grade
+from sylph.interfaces import checks
+from sylph.interfaces.checks import Finding, Grade
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import paint

@@ -13,7 +13,7 @@ from sylph.core.similar import guess
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.models_local import add, install, remove
 from sylph.interfaces.cli.options import as_json as json_option
-from sylph.interfaces.cli.reach import Reached, reach
+from sylph.interfaces.reach import Reached, reach
 from sylph.interfaces.render import flat, money, size
 from sylph.providers.local.models import LocalModel
 

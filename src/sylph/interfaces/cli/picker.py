@@ -11,8 +11,8 @@ from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.keyboard import END, Keyboard
-from sylph.interfaces.cli.pending import is_interrupted, task_of
 from sylph.interfaces.cli.table import fitted
+from sylph.interfaces.pending import is_interrupted, task_of
 from sylph.interfaces.render import ago, flat
 
 SHOWN = 15

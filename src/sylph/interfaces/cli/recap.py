@@ -5,10 +5,10 @@ from pathlib import Path
 from sylph.app import App
 from sylph.core.text import count
 from sylph.engine.summary import Summary
-from sylph.interfaces.cli.confinement import warning
 from sylph.interfaces.cli.conversation import Chat
-from sylph.interfaces.cli.pending import reminder
+from sylph.interfaces.confinement import warning
 from sylph.interfaces.narrate import chat_only
+from sylph.interfaces.pending import reminder
 from sylph.interfaces.render import Line, flat, line
 from sylph.interfaces.transcript import last_words
 

@@ -14,10 +14,10 @@ from sylph.interfaces.cli.chat import open_chat
 from sylph.interfaces.cli.door import Door, put
 from sylph.interfaces.cli.keyboard import Keyboard
 from sylph.interfaces.cli.options import Options, work
-from sylph.interfaces.cli.pending import listed, several, task_of
 from sylph.interfaces.cli.picker import begun, find, pick, session_names
 from sylph.interfaces.cli.run import adapted
 from sylph.interfaces.cli.runner import Runner
+from sylph.interfaces.pending import listed, several, task_of
 from sylph.interfaces.render import flat
 
 

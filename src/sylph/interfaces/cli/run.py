@@ -17,9 +17,9 @@ from sylph.interfaces.cli.attach import attached
 from sylph.interfaces.cli.door import Door
 from sylph.interfaces.cli.intake import task_of
 from sylph.interfaces.cli.options import Options, work
-from sylph.interfaces.cli.pending import reminder
 from sylph.interfaces.cli.picker import find
 from sylph.interfaces.cli.runner import Runner
+from sylph.interfaces.pending import reminder
 from sylph.interfaces.render import flat, line
 
 

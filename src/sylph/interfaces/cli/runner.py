@@ -14,13 +14,13 @@ from sylph.core.text import count
 from sylph.engine.summary import Summary
 from sylph.interfaces.allowance import used_up
 from sylph.interfaces.cli import asking, codes
-from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.follow import Course, Questions, beside, follow
 from sylph.interfaces.cli.interrupts import interrupts
 from sylph.interfaces.cli.keyboard import Keyboard
 from sylph.interfaces.cli.ongoing import ongoing
 from sylph.interfaces.cli.screen import Screen
 from sylph.interfaces.cli.views import JsonView, ScreenView
+from sylph.interfaces.confinement import switched_off
 from sylph.interfaces.render import Line, line
 
 

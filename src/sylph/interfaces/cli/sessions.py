@@ -19,14 +19,14 @@ from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces import allowance
 from sylph.interfaces.cli import resume, search
-from sylph.interfaces.cli.confinement import switched_off
 from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.pending import is_interrupted
 from sylph.interfaces.cli.picker import begun, find, session_named, session_names
 from sylph.interfaces.cli.tree import drawn
+from sylph.interfaces.confinement import switched_off
+from sylph.interfaces.pending import is_interrupted
 from sylph.interfaces.render import ago, flat, money, spent
 from sylph.interfaces.transcript import event_rows, transcript
 

@@ -19,12 +19,12 @@ from sylph.interfaces import allowance
 from sylph.interfaces.changes import restored_lines
 from sylph.interfaces.cli import picker
 from sylph.interfaces.cli.attach import attached
-from sylph.interfaces.cli.confinement import layer_of, switched_off
 from sylph.interfaces.cli.conversation import Chat
 from sylph.interfaces.cli.door import write_new
 from sylph.interfaces.cli.options import Dollars
 from sylph.interfaces.cli.recap import recap
 from sylph.interfaces.cli.table import aligned
+from sylph.interfaces.confinement import layer_of, switched_off
 from sylph.interfaces.render import ago, flat, line, plan_lines, spent
 
 KEYS = (

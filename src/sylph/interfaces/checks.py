@@ -18,8 +18,8 @@ from sylph.config.rulebook import PROJECT
 from sylph.core.errors import StoreError, UserError
 from sylph.core.text import count
 from sylph.engine.budget.audit import audit
-from sylph.interfaces.cli.confinement import layer_of
-from sylph.interfaces.cli.reach import Reached, reach
+from sylph.interfaces.confinement import layer_of
+from sylph.interfaces.reach import Reached, reach
 from sylph.interfaces.render import size
 from sylph.providers.credentials.entry import Entry
 from sylph.tools.ripgrep import located
