@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, dialects, memory, redact, search, store, turns, undo
+from bench import commands, dialects, load, memory, redact, search, store, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "undo": undo.rows,
     "redact": redact.rows,
     "dialects": dialects.rows,
+    "load": load.rows,
 }
 
 

@@ -10,8 +10,9 @@ from tests.model_server import ModelServer, say
 from tests.net.servers import OK, Handler, keeping, saying, serving
 
 from sylph.core.errors import ProviderError
+from sylph.net import http
 from sylph.net.address import Proxies
-from sylph.net.http import Client, Timeouts
+from sylph.net.http import IDLE_PER_ORIGIN, Client, Timeouts
 
 QUICK = Timeouts(connect=0.1, headers=0.1)
 
@@ -127,9 +128,25 @@ async def test_no_more_idle_connections_are_kept_than_needed(client: Client) -> 
             async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
                 await response.read()
 
-        await asyncio.gather(*(ask() for _ in range(12)))
-        await asyncio.gather(*(ask() for _ in range(12)))
-        assert server.connections == 12 + 4
+        rush = IDLE_PER_ORIGIN + 4
+        await asyncio.gather(*(ask() for _ in range(rush)))
+        await asyncio.gather(*(ask() for _ in range(rush)))
+        assert server.connections == rush + 4
+
+
+async def test_connections_of_an_earlier_rush_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ModelServer([say("x", delay=0.02)], loop=True) as server:
+
+        async def ask() -> None:
+            async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
+                await response.read()
+
+        await asyncio.gather(*(ask() for _ in range(6)))
+        monkeypatch.setattr(http, "IDLE_SECONDS", -1.0)
+        await ask()
+        monkeypatch.undo()
+        await asyncio.gather(*(ask() for _ in range(6)))
+        assert server.connections == 6 + 1 + 5
 
 
 async def test_nothing_at_the_address_is_said_plainly(client: Client) -> None:

@@ -118,6 +118,8 @@ class Executor:
         await self.permits.ahead(ready, desk)
 
     def _groups(self, calls: Sequence[ToolCall], desk: Desk) -> list[list[ToolCall]]:
+        if len(calls) == 1:
+            return [list(calls)]
         groups: list[list[ToolCall]] = []
         parallel = False
         for call in calls:

@@ -18,7 +18,7 @@ from sylph.net.wire import Connection, Response, Unanswered
 
 # Routers forget silent connections after a while, and a forgotten one swallows a request.
 IDLE_SECONDS = 30.0
-IDLE_PER_ORIGIN = 8
+IDLE_PER_ORIGIN = 64
 NOTHING: Mapping[str, str] = {}
 
 
@@ -140,7 +140,10 @@ class Client:
         if not (connection.alive and response.lasting) or len(kept) >= IDLE_PER_ORIGIN:
             connection.close()
             return
-        connection.since = asyncio.get_running_loop().time()
+        now = connection.since = asyncio.get_running_loop().time()
+        # The oldest come first; after a rush they would otherwise stay for ever.
+        while kept and kept[0].since < now - IDLE_SECONDS:
+            kept.pop(0).close()
         kept.append(connection)
 
     async def _connect(self, address: Address, timeouts: Timeouts, *, through: bool = False) -> Connection:

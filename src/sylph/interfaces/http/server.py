@@ -76,6 +76,7 @@ def _server(app: Guard) -> Quiet:
         lifespan="off",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=GRACE,
