@@ -1,7 +1,7 @@
 """What was configured, and where it comes from."""
 
 from sylph.config.load import Config, Proxy, Terminal, load, locate
-from sylph.config.settings import Compaction, Limits, Model, Notify, Provider, Sandbox, Settings, Web
+from sylph.config.settings import Compaction, Limits, Model, Notify, Provider, Sandbox, Server, Settings, Web
 
 __all__ = [
     "Compaction",
@@ -12,6 +12,7 @@ __all__ = [
     "Provider",
     "Proxy",
     "Sandbox",
+    "Server",
     "Settings",
     "Terminal",
     "Web",

@@ -12,6 +12,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 Call = Literal["asked", "ended", "budget"]
 Network = Literal["judged", "off", "on", "hosts"]
 Keep = Literal["auto", "keyring", "file"]
+Tls = Literal["off", "self"]
 Dialect = Literal["", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
 
 
@@ -280,6 +281,36 @@ class Redact(Part, frozen=True, kw_only=True):
     ] = 30
 
 
+class Server(Part, frozen=True, kw_only=True):
+    host: Annotated[
+        str, Meta(min_length=1, description="Address to listen on; another than this machine's own needs TLS.")
+    ] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 for any that is free.")] = 8090
+    tls: Annotated[Tls, Meta(description="`self` for a certificate that Sylph makes itself and keeps up to date.")] = (
+        "off"
+    )
+    tls_cert: Annotated[str, Meta(description="Your own certificate, with those that vouch for it, in PEM.")] = ""
+    tls_key: Annotated[str, Meta(description="The private key of `tls_cert`; if empty it is in the same file.")] = ""
+    names: Annotated[
+        tuple[str, ...],
+        Meta(description='More names and addresses that the server is asked by, like "sylph.home.example".'),
+    ] = ()
+    origins: Annotated[
+        tuple[str, ...],
+        Meta(description='Other sites whose pages may use the API with a token (CORS), like "https://app.example".'),
+    ] = ()
+    connections: Annotated[int, Meta(ge=1, description="Connections at a time.")] = 1000
+    requests: Annotated[
+        float, Meta(gt=0, description="Requests that one credential may make per second; four seconds' worth at once.")
+    ] = 500.0
+    body_mb: Annotated[float, Meta(gt=0, description="Megabytes that the body of a request may have.")] = 1.0
+    upload_mb: Annotated[float, Meta(gt=0, description="Megabytes that an uploaded file may have.")] = 100.0
+    body_seconds: Annotated[
+        float, Meta(gt=0, description="Seconds that a body may take; one more for each 8 kB that have come.")
+    ] = 20.0
+    header_seconds: Annotated[float, Meta(gt=0, description="Seconds that the head of a request may take.")] = 10.0
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -300,5 +331,6 @@ class Settings(Part, frozen=True, kw_only=True):
     web: Web = Web()
     undo: Undo = Undo()
     redact: Redact = Redact()
+    server: Server = Server()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

@@ -1,36 +1,63 @@
-"""`sylph token`: credentials for programs that talk to the server."""
+"""`sylph token`: credentials for programs and browsers that talk to the server."""
 
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sylph.core.clock import SystemClock
+from sylph.core.errors import UserError
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
+from sylph.interfaces.render import ago
 
 if TYPE_CHECKING:
-    from sylph.interfaces.http.keys import Keys
+    from sylph.interfaces.http.keys import Key, Keys
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+SCOPES = "read, chat, approve, admin or hook"
+
+
+class Span(click.ParamType[float]):
+    """A span of time like `30d`, in seconds."""
+
+    name = "SPAN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number, unit = str(value)[:-1], UNITS.get(str(value)[-1:].lower(), 0)
+        seconds = int(number) * unit if number.isdecimal() and len(number) < 7 else 0
+        if not 0 < seconds <= 3650 * UNITS["d"]:
+            self.fail(f"{value!r} is no span of time: give one like 90m, 12h, 30d or 8w.", param, ctx)
+        return float(seconds)
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make, list and revoke tokens for the server."""
+    """Make, list and revoke tokens for the server; log a browser in.
+
+    \b
+    sylph token create laptop --scope read --scope chat --expires 30d
+    sylph token link
+    """
 
 
 @command.command("create")
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, default=("read",), help="What it may; several times for more.")
+@click.option("--scope", "scopes", multiple=True, default=("read",), help=f"{SCOPES}; several times for more.")
+@click.option("--expires", type=Span(), help="When it ends, from now: 90m, 12h, 30d, 8w. Never, if left out.")
 @json_option
 @click.pass_obj
-def create(door: Door, *, name: str, scopes: tuple[str, ...], as_json: bool) -> int:
+def create(door: Door, *, name: str, scopes: tuple[str, ...], expires: float | None, as_json: bool) -> int:
     """Make a token. It is shown this once.
 
     \b
     sylph token create laptop --scope read --scope chat
+    sylph token create phone --scope admin --expires 30d
+    sylph token create github --scope hook
     """
-    keys = _keys(door)
-    key, secret = keys.make("token", name, scopes)
-    keys.close()
+    with closing(_keys(door)) as keys:
+        key, secret = keys.make("token", name, scopes, expires)
     if as_json:
         return put_json({"key": key, "token": secret})
     put(secret)
@@ -41,28 +68,93 @@ def create(door: Door, *, name: str, scopes: tuple[str, ...], as_json: bool) -> 
 @json_option
 @click.pass_obj
 def list_(door: Door, *, as_json: bool) -> int:
-    """List tokens and logins."""
-    keys = _keys(door)
-    found = keys.all()
-    keys.close()
+    """List tokens, logins and links that are good."""
+    with closing(_keys(door)) as keys:
+        found = keys.all()
     if as_json:
         return put_json({"keys": found})
-    put_table([["id", "kind", "name", "scopes"], *([k.id, k.kind, k.name, " ".join(k.scopes)] for k in found)])
+    if not found:
+        put("There are none: sylph token create NAME")
+        return 0
+    put_table([["id", "kind", "name", "scopes", "used", "ends"], *map(_row, found)], drop=(4, 5))
     return 0
 
 
 @command.command("revoke")
 @click.argument("id")
+@json_option
 @click.pass_obj
-def revoke(door: Door, *, id: str) -> int:
-    """Revoke a token or a login: it is refused from now on."""
-    keys = _keys(door)
-    keys.revoke(id)
-    keys.close()
+def revoke(door: Door, *, id: str, as_json: bool) -> int:
+    """Revoke a token or a login: it is refused from now on, and what it follows ends.
+
+    \b
+    sylph token list
+    sylph token revoke 7kq2mzxw4tbd
+    """
+    with closing(_keys(door)) as keys:
+        keys.revoke(id)
+    return put_json({"revoked": id}) if as_json else 0
+
+
+@command.command("link")
+@click.option("--name", default="link", show_default=True, help="What the login will be known by.")
+@click.option("--scope", "scopes", multiple=True, default=("admin",), help=f"What it may: {SCOPES}.")
+@click.option("--qr", is_flag=True, help="Show it as a QR code, too, for a phone.")
+@json_option
+@click.pass_obj
+def link(door: Door, *, name: str, scopes: tuple[str, ...], qr: bool, as_json: bool) -> int:
+    """Print a link that logs a browser in: once, within ten minutes. The server must be running.
+
+    \b
+    sylph token link
+    sylph token link --name phone --scope read --scope chat --scope approve --qr
+    """
+    made = _asked(door, "/api/v1/links", {"name": name, "scopes": scopes})
+    if as_json:
+        return put_json(made)
+    put(made["url"])
+    if fingerprint := made.get("fingerprint"):
+        put(f"SHA-256 fingerprint of the certificate: {fingerprint}")
+    if qr:
+        from sylph.interfaces.cli.welcome import code_of
+
+        put(code_of(made["url"]))
     return 0
+
+
+def _row(key: "Key") -> list[str]:
+    now = SystemClock().now()
+    hours = (key.expires - now) // 3_600_000 if key.expires else 0
+    ends = "" if not key.expires else f"in {hours // 24} days" if hours >= 48 else f"in {hours} h" if hours else "soon"
+    return [key.id, key.kind, key.name, " ".join(key.scopes), ago(key.used, now) if key.used else "never", ends]
 
 
 def _keys(door: Door) -> "Keys":
     from sylph.interfaces.http.keys import Keys
 
     return Keys(door.place.data / "keys.db")
+
+
+def _asked(door: Door, path: str, body: object) -> Any:
+    """What the running server answers, by its owner's socket."""
+    import http.client
+    import socket
+
+    import msgspec
+
+    class Own(http.client.HTTPConnection):
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(10)
+            self.sock.connect(str(door.place.data / "sylph.sock"))
+
+    with closing(Own("sylph")) as own:
+        try:
+            own.request("POST", path, msgspec.json.encode(body), {"Content-Type": "application/json"})
+            answer = own.getresponse()
+            told = msgspec.json.decode(answer.read())
+        except (OSError, http.client.HTTPException, msgspec.DecodeError) as error:
+            raise UserError("No server is running.", kind="no_server", next=["sylph serve"]) from error
+    if answer.status >= 400:
+        raise UserError(told["detail"], kind=told["kind"], next=told.get("next", ()))
+    return told

@@ -10,13 +10,21 @@ from starlette.responses import Response
 
 from sylph import __version__
 from sylph.core.errors import SylphError, Trouble
-from sylph.interfaces.http import health, problems, sessions, streams
+from sylph.interfaces.http import health, keyring, login, problems, sessions, streams
 from sylph.interfaces.http.house import House
+from sylph.interfaces.http.pages import routes as pages
 from sylph.interfaces.http.route import Routes, declared_by
 from sylph.interfaces.http.schema import document
 
 logger = logging.getLogger("sylph.http")
-SUBJECTS: tuple[Routes, ...] = (health.routes, sessions.routes, streams.routes)
+SUBJECTS: tuple[Routes, ...] = (
+    health.routes,
+    login.routes,
+    keyring.routes,
+    pages.routes,
+    sessions.routes,
+    streams.routes,
+)
 
 
 def make(house: House) -> FastAPI:

@@ -7,6 +7,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sylph.app import App
+from sylph.interfaces.http.access.rates import Attempts
+from sylph.interfaces.http.address import Address
 from sylph.interfaces.http.keys import Keys
 
 
@@ -15,6 +17,10 @@ class House(Struct, frozen=True, kw_only=True):
     keys: Keys
     workspace: Path
     """Where sessions work that name no folder: where the server was started."""
+    address: Address = Address()
+    """Where it is reached by others than its owner."""
+    attempts: Attempts = field(default_factory=Attempts)
+    """To log in: counted for all who try."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server ends: streams end then, too."""
     started: float = field(default_factory=time.time)

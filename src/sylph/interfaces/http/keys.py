@@ -1,31 +1,42 @@
 """The credentials that open the server, in a file of their own: only hashes of them, so it gives nothing away."""
 
 import hashlib
+import hmac
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from sylph.core.errors import NotFound, UserError
+from sylph.core.errors import NotFound, StoreError, UserError
 from sylph.core.ids import new_id
 from sylph.interfaces.http.who import SCOPES, Way, Who
 
 Kind = Literal["token", "cookie", "link"]
 PREFIX = "sylph_"
+# So long a login lasts, and so long a link can be used.
+DAY = 86_400.0
+LINK = 600.0
+MOST = 1000
+NAME = 100
 SCHEMA = """
 create table if not exists key (
     id text primary key, kind text not null, hash blob not null unique, name text not null, scopes text not null,
-    created integer not null, expires integer, used integer
+    created integer not null, expires integer, used integer, parent text
 ) strict
 """
+GOOD = "(expires is null or expires > ?)"
+COLUMNS = "id, kind, name, scopes, created, expires, used, parent"
+Row = tuple[str, Kind, str, str, int, int | None, int | None, str | None]
 
 
 class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A credential, without what makes it one."""
+    """A credential, without what makes it one. `parent` is the token that a login was made with."""
 
     id: str
     kind: Kind
@@ -34,63 +45,155 @@ class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: int
     expires: int | None = None
     used: int | None = None
+    parent: str | None = None
 
 
 class Keys:
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
-        path.chmod(0o600)
-        self._db.execute("pragma journal_mode=wal")
-        self._db.execute(SCHEMA)
+        self._seen: dict[str, int] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
+            path.chmod(0o600)
+            self._db.execute("pragma journal_mode=wal")
+            self._db.execute(SCHEMA)
+            self._db.execute("delete from key where expires <= ?", (_now(),))
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{path} cannot be used: {error}.", next=["sylph doctor"]) from error
 
     def close(self) -> None:
+        self.remember()
         self._db.close()
 
-    def make(self, kind: Kind, name: str, scopes: Iterable[str], seconds: float | None = None) -> tuple[Key, str]:
+    def make(
+        self, kind: Kind, name: str, scopes: Iterable[str], seconds: float | None = None, *, parent: str | None = None
+    ) -> tuple[Key, str]:
         """A new credential and its secret, which is told this once."""
-        wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
-        if not wanted or set(scopes) - set(SCOPES):
-            raise UserError("A key needs scopes.", next=[f"the scopes: {', '.join(SCOPES)}"])
+        wanted, name = _scopes(set(scopes)), _name(name)
         secret, now = PREFIX + secrets.token_urlsafe(32), _now()
-        expires = now + int(seconds * 1000) if seconds else None
-        key = Key(id=new_id(), kind=kind, name=name, scopes=wanted, created=now, expires=expires)
-        row = (key.id, kind, _hash(secret), name, " ".join(wanted), now, expires)
-        self._db.execute("insert into key values (?, ?, ?, ?, ?, ?, ?, null)", row)
+        expires = now + int(seconds * 1000) if seconds is not None else None
+        key = Key(id=new_id(), kind=kind, name=name, scopes=wanted, created=now, expires=expires, parent=parent)
+        row = (key.id, kind, _hash(secret), name, " ".join(wanted), now, expires, parent)
+        with self._writing():
+            self._do("delete from key where expires <= ?", now)
+            if self._do("select count(*) from key").fetchone()[0] >= MOST:
+                raise UserError(f"There are {MOST} keys already.", kind="conflict", next=["sylph token revoke ID"])
+            self._do("insert into key values (?, ?, ?, ?, ?, ?, ?, null, ?)", *row)
         return key, secret
 
     def all(self) -> list[Key]:
-        rows = self._db.execute("select id, kind, name, scopes, created, expires, used from key order by id").fetchall()
-        return [_key(row) for row in rows]
+        rows: list[Row] = self._do(f"select {COLUMNS} from key where {GOOD} order by created, id", _now()).fetchall()
+        return [self._fresh(_key(row)) for row in rows]
+
+    def get(self, id: str) -> Key:
+        row: Row | None = self._do(f"select {COLUMNS} from key where id = ?", id).fetchone()
+        if not row or _over(row[5]):
+            raise NotFound(f"There is no key {id!r}.", next=["sylph token list"])
+        return self._fresh(_key(row))
 
     def revoke(self, id: str) -> None:
-        if not self._db.execute("delete from key where id = ?", (id,)).rowcount:
+        """Ends a credential, and the logins that were made with it."""
+        if not self._do("delete from key where id = ?1 or parent = ?1", id).rowcount:
             raise NotFound(f"There is no key {id!r}.", next=["sylph token list"])
+        self._seen.pop(id, None)
 
     def known(self, secret: str, kind: Kind) -> Who | None:
         """Whose credential it is; None if nobody's, or no longer."""
         found = self._find(secret, kind)
+        if found is None:
+            return None
+        self._seen[found.id] = _now()
         way: Way = "cookie" if kind == "cookie" else "token"
-        return Who(id=found.id, name=found.name, way=way, scopes=frozenset(found.scopes)) if found else None
+        scopes = frozenset(found.scopes)
+        return Who(id=found.id, name=found.name, way=way, scopes=scopes, expires=found.expires)
+
+    def spend(self, secret: str) -> Key | None:
+        """What a link is good for, once: whoever comes second gets nothing, also at the same moment."""
+        gone = f"delete from key where hash = ? and kind = 'link' returning {COLUMNS}"
+        row: Row | None = self._do(gone, _hash(secret)).fetchone()
+        return _key(row) if row and not _over(row[5]) else None
+
+    def live(self, ids: Iterable[str]) -> set[str]:
+        """Which of these are still good."""
+        good = self._do(f"select id from key where {GOOD}", _now()).fetchall()
+        return set(ids) & {id for (id,) in good}
+
+    def remember(self) -> None:
+        """Writes down when credentials were last used: now and then, never for each request."""
+        if not self._seen:
+            return
+        seen, self._seen = self._seen, {}
+        with self._writing():
+            for id, used in seen.items():
+                self._do("update key set used = ? where id = ?", used, id)
+
+    @contextmanager
+    def _writing(self) -> Generator[None, None, None]:
+        self._do("begin immediate")
+        with self._db:
+            yield
+
+    def _do(self, words: str, *values: object) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(words, values)
+        except sqlite3.Error as error:
+            raise StoreError(f"The keys cannot be used: {error}.", next=["try again", "sylph doctor"]) from error
+
+    def _fresh(self, key: Key) -> Key:
+        used = self._seen.get(key.id)
+        return replace(key, used=used) if used else key
 
     def _find(self, secret: str, kind: Kind) -> Key | None:
         # Looked up by a hash of 256 random bits: how long that takes tells nothing about the secret.
         if not secret.startswith(PREFIX):
             return None
-        row = self._db.execute(
-            "select id, kind, name, scopes, created, expires, used from key where hash = ? and kind = ?",
-            (_hash(secret), kind),
+        wanted = _hash(secret)
+        row: tuple[Any, ...] | None = self._do(
+            f"select hash, {COLUMNS} from key where hash = ? and kind = ?", wanted, kind
         ).fetchone()
-        return _key(row) if row and (row[5] is None or row[5] > _now()) else None
+        if row is None or not hmac.compare_digest(row[0], wanted):
+            return None
+        found = _key(cast(Row, row[1:]))
+        return None if _over(found.expires) else found
 
 
-def _key(row: tuple[str, Kind, str, str, int, int | None, int | None]) -> Key:
-    id, kind, name, scopes, created, expires, used = row
-    return Key(id=id, kind=kind, name=name, scopes=tuple(scopes.split()), created=created, expires=expires, used=used)
+def _scopes(asked: set[str]) -> tuple[str, ...]:
+    wanted = tuple(scope for scope in SCOPES if scope in asked)
+    if not wanted or asked - set(SCOPES):
+        raise UserError("A key needs scopes.", next=[f"the scopes: {', '.join(SCOPES)}"])
+    if "hook" in wanted and len(wanted) > 1:
+        # Whatever calls a hook is not the owner: it is told apart in the log, and cannot answer questions.
+        raise UserError("A key for hooks is for nothing else.", next=["make two keys"])
+    return wanted
+
+
+def _name(name: str) -> str:
+    name = name.strip()
+    if not name or len(name) > NAME or not name.isprintable():
+        raise UserError(f"A key needs a name: one line, {NAME} characters at most.", next=["sylph token create laptop"])
+    return name
+
+
+def _key(row: Row) -> Key:
+    id, kind, name, scopes, created, expires, used, parent = row
+    return Key(
+        id=id,
+        kind=kind,
+        name=name,
+        scopes=tuple(scopes.split()),
+        created=created,
+        expires=expires,
+        used=used,
+        parent=parent,
+    )
+
+
+def _over(expires: int | None) -> bool:
+    return expires is not None and expires <= _now()
 
 
 def _hash(secret: str) -> bytes:
-    return hashlib.blake2b(secret.encode(), digest_size=32).digest()
+    return hashlib.blake2b(secret.encode(errors="replace"), digest_size=32).digest()
 
 
 def _now() -> int:

@@ -24,6 +24,12 @@ STATUS: dict[str, int] = {
     "too_large": 413,
     "too_many": 429,
     "bad_host": 421,
+    "foreign_origin": 403,
+    "forged": 403,
+    "placeholder_token": 401,
+    "secret_in_url": 400,
+    "bad_request": 400,
+    "too_slow": 408,
 }
 MEDIA = "application/problem+json"
 
@@ -74,7 +80,12 @@ def answer(trouble: Trouble, status: int, headers: dict[str, str] | None = None)
 
 
 def answer_error(error: SylphError) -> Response:
-    return answer(error.trouble, status_of(error))
+    status, headers = status_of(error), dict[str, str]()
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if wait := error.trouble.details.get("retry_after"):
+        headers["Retry-After"] = wait
+    return answer(error.trouble, status, headers)
 
 
 def say(kind: str, message: str, status: int, next: Sequence[str] = ()) -> Response:

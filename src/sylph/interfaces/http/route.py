@@ -37,6 +37,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     media: str = JSON
     status: int = 200
     errors: tuple[int, ...] = ()
+    upload: bool = False
+    """Whether its body may be as large as an uploaded file."""
     example: Any = None
     answer: Any = None
 
@@ -105,6 +107,8 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
     @wraps(handler)
     async def endpoint(request: Request, **given: Any) -> Response:
         who = admitted(request, route.scope)
+        if route.upload:
+            request.state.body.most = int(request.app.state.house.app.config.settings.server.upload_mb * 1_000_000)
         for name in wanted:
             match name:
                 case "house":

@@ -1,32 +1,34 @@
-"""The server as a process: its sockets, its start and its end."""
+"""The server as a process: its start, what it sees to meanwhile, its end."""
 
 import asyncio
-import os
+import logging
 import signal
-import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from msgspec import Struct
+from starlette.types import ASGIApp
 
 from sylph.app import App
-from sylph.core.errors import UserError
+from sylph.config import Server
+from sylph.core.errors import SylphError
 from sylph.interfaces.http.api import make
-from sylph.interfaces.http.guard import Guard
+from sylph.interfaces.http.entrance import Entrance, open_entrance
+from sylph.interfaces.http.guard import Guard, Own
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.keys import Keys
+from sylph.interfaces.http.listening import listen_own
+from sylph.interfaces.http.tls.shown import Shown
+from sylph.interfaces.http.wire import Wire, wire
 
 OWN = "sylph.sock"
 KEYS = "keys.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    host: str
-    port: int
+# Seconds between looks at: revoked credentials, when they were last used, the certificate.
+SWEEP, REMEMBER, RENEW = 1, 60, 3600
+logger = logging.getLogger("sylph.http")
 
 
 class Quiet(uvicorn.Server):
@@ -37,29 +39,49 @@ class Quiet(uvicorn.Server):
         yield
 
 
-async def serve(app: App, place: Place, ready: Callable[[House, str], None]) -> None:
-    """Serves until a signal ends it; `ready` is told the address when requests are taken."""
+async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool) -> None:
+    """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks."""
     keys = Keys(app.config.data / KEYS)
-    house = House(app=app, keys=keys, workspace=Path.cwd())
+    entrance = open_entrance(app, server, keys, seen=seen)
+    house = House(app=app, keys=keys, workspace=Path.cwd(), address=entrance.address)
     api = make(house)
-    outer = _listen(place)
-    own = _listen_own(app.config.data / OWN)
-    servers = [_server(Guard(api, keys)), _server(Guard(api, keys, own=True))]
+    own = listen_own(app.config.data / OWN)
+    guard = Guard(api, keys, server, entrance.address)
+    servers = [
+        _server(guard, wire(server.connections, server.header_seconds), server, entrance),
+        _server(Own(api, server), wire(server.connections, server.header_seconds, own=True), server),
+    ]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _end, house, servers)
-    host, port = outer.getsockname()[:2]
-    running = [
-        asyncio.create_task(server.serve(sockets=[each])) for server, each in zip(servers, (outer, own), strict=True)
-    ]
+    sockets = (entrance.listening, own)
+    running = [asyncio.create_task(each.serve(sockets=[one])) for each, one in zip(servers, sockets, strict=True)]
+    keeping = asyncio.create_task(_keep(guard, keys, entrance.shown))
     try:
         await asyncio.wait({asyncio.create_task(_started(servers)), *running}, return_when=asyncio.FIRST_COMPLETED)
-        ready(house, f"http://{host}:{port}")
+        ready(house)
         await asyncio.gather(*running)
     finally:
+        keeping.cancel()
         _end(house, servers)
         (app.config.data / OWN).unlink(missing_ok=True)
         keys.close()
+
+
+async def _keep(guard: Guard, keys: Keys, shown: Shown | None) -> None:
+    """What has to be looked at now and then, as long as the server runs."""
+    second = 0
+    while True:
+        await asyncio.sleep(SWEEP)
+        second += SWEEP
+        try:
+            guard.live.sweep()
+            if second % REMEMBER == 0:
+                keys.remember()
+            if shown and second % RENEW == 0:
+                await asyncio.to_thread(shown.renew)
+        except SylphError as error:
+            logger.warning("%s", error)
 
 
 async def _started(servers: list[Quiet]) -> None:
@@ -67,11 +89,15 @@ async def _started(servers: list[Quiet]) -> None:
         await asyncio.sleep(0.005)
 
 
-def _server(app: Guard) -> Quiet:
+def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entrance | None = None) -> Quiet:
+    # It would write down addresses with all that is in them, also those that are refused for it.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    shown = entrance.shown if entrance else None
     config = uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - it is an ASGI application
-        http="httptools",
+        http=protocol,
         ws="websockets-sansio",
+        ws_max_size=int(server.body_mb * 1_000_000),
         loop="none",
         lifespan="off",
         log_config=None,
@@ -79,6 +105,7 @@ def _server(app: Guard) -> Quiet:
         proxy_headers=False,
         server_header=False,
         date_header=False,
+        ssl_context_factory=(lambda _, __: shown.context) if shown else None,
         timeout_graceful_shutdown=GRACE,
     )
     return Quiet(config)
@@ -88,35 +115,3 @@ def _end(house: House, servers: list[Quiet]) -> None:
     house.closing.set()
     for server in servers:
         server.should_exit = True
-
-
-def _listen(place: Place) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((place.host, place.port))
-    except OSError as error:
-        listening.close()
-        raise UserError(
-            f"{place.host}:{place.port} cannot be listened on: {error.strerror}.",
-            kind="no_port",
-            next=["sylph serve --port 0  takes any port that is free"],
-        ) from error
-    listening.listen(512)
-    listening.setblocking(False)  # noqa: FBT003 - the socket's own signature
-    return listening
-
-
-def _listen_own(path: Path) -> socket.socket:
-    """The owner's own way in: whoever can open it can read the store as well."""
-    path.unlink(missing_ok=True)
-    listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)
-    try:
-        listening.bind(str(path))
-    finally:
-        os.umask(mask)
-    listening.listen(512)
-    listening.setblocking(False)  # noqa: FBT003 - the socket's own signature
-    return listening

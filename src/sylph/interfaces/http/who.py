@@ -16,6 +16,7 @@ class Who(Struct, frozen=True, kw_only=True):
     name: str
     way: Way
     scopes: frozenset[str]
+    expires: int | None = None
 
     @property
     def actor(self) -> str:

@@ -1,0 +1,54 @@
+"""How much a request may bring, and how long it may take for it."""
+
+import asyncio
+
+from starlette.types import Message, Receive
+
+from sylph.interfaces.http.problems import Denied
+
+# A body that comes slower than so many bytes per second is given up.
+PACE = 8192
+
+
+class Meter:
+    """Measures a body while a route reads it. The route may raise `most` before it begins."""
+
+    def __init__(self, receive: Receive, length: str, most: int, patience: float) -> None:
+        self._receive, self._length, self._patience = receive, length, patience
+        self.most = most
+        self.answering = False
+        self._got = 0
+        self._since = 0.0
+        self._done = False
+
+    async def receive(self) -> Message:
+        if self._done:
+            return await self._receive()
+        loop = asyncio.get_running_loop()
+        if not self._since:
+            self._since = loop.time()
+            if self._length.isdecimal() and int(self._length) > self.most:
+                return self._end(self._large())
+        try:
+            async with asyncio.timeout_at(self._since + self._patience + self._got / PACE):
+                message = await self._receive()
+        except TimeoutError:
+            return self._end(Denied("The body comes too slowly.", kind="too_slow", next=["send it again"]))
+        self._got += len(message.get("body", b""))
+        self._done = not message.get("more_body")
+        return self._end(self._large()) if self._got > self.most else message
+
+    def _large(self) -> Denied:
+        return Denied(
+            f"The body is larger than {self.most:,} bytes.",
+            kind="too_large",
+            details={"most": self.most},
+            next=["send less at a time", "server.body_mb and server.upload_mb set the limits"],
+        )
+
+    def _end(self, error: Denied) -> Message:
+        """Where the answer has begun already, nobody can be told."""
+        self._done = True
+        if not self.answering:
+            raise error
+        return {"type": "http.disconnect"}

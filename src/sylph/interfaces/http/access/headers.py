@@ -1,0 +1,43 @@
+"""What every answer tells the browser: run nothing, frame nothing, keep nothing, tell nobody."""
+
+from collections.abc import Iterable
+
+from starlette.types import Message
+
+Pairs = list[tuple[bytes, bytes]]
+
+ALWAYS: Pairs = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"),
+]
+DATA = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; sandbox")
+PAGE = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    b"media-src 'self' blob:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; "
+    b"base-uri 'none'; frame-ancestors 'none'",
+)
+NO_STORE = (b"cache-control", b"no-store")
+STRICT = (b"strict-transport-security", b"max-age=31536000")
+# A route may say these itself.
+YIELDING = frozenset({DATA[0], NO_STORE[0]})
+
+
+def added(message: Message, *, page: bool, extra: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
+    """Adds what belongs into each answer to its start; tells the type of its content."""
+    given: Pairs = message.setdefault("headers", [])
+    kind, said = b"", set[bytes]()
+    for name, value in given:
+        low = name.lower()
+        if low == b"content-type":
+            kind = value
+        elif low in YIELDING:
+            said.add(low)
+    policy = PAGE if page and kind.startswith(b"text/html") else DATA
+    own = [policy] if page else [policy, NO_STORE]
+    message["headers"] = [*given, *ALWAYS, *(each for each in own if each[0] not in said), *extra]
+    return kind

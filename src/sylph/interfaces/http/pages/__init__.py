@@ -1,0 +1,1 @@
+"""Pages that the server brings along: files without a build, and no script in them."""

@@ -1,0 +1,116 @@
+"""HTTP on the wire: how many connections, how large and how slow a head may be, before there is a request at all."""
+
+import os
+import socket
+import struct
+from asyncio import TimerHandle, Transport
+from typing import Any, ClassVar, cast
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from sylph.core.errors import Trouble
+from sylph.interfaces.http.access.headers import ALWAYS, DATA, NO_STORE
+from sylph.interfaces.http.problems import MEDIA, problem_of
+
+# The head of a request, all of its lines.
+HEAD = 65_536
+# So long the rest of a body is let come after it was answered: who is cut while sending does not see the answer.
+LINGER = 2.0
+
+
+class Wire(HttpToolsProtocol):
+    """A connection. It begins with waiting for a head, and waits again after each answer."""
+
+    most: ClassVar[int] = 1000
+    patience: ClassVar[float] = 10.0
+    own: ClassVar[bool] = False
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._heading = True
+        self._size = 0
+        self._clock: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            self._refuse(503, "busy", "There are too many connections.", "try again later")
+        elif self.own and not _ours(transport):
+            transport.abort()
+        else:
+            self._wait(self.patience, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._heading:
+            self._size += len(data)
+            if self._clock is None:
+                self._wait(self.patience, self._late)
+        super().data_received(data)
+        if self._heading and self._size > HEAD and not self.transport.is_closing():
+            self._refuse(431, "too_large", "The head of the request is too large.", "send fewer or shorter headers")
+
+    def on_headers_complete(self) -> None:
+        self._heading, self._size = False, 0
+        self._stop()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._stop()
+        self._heading = True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.more_body and not self.transport.is_closing():
+            self._wait(LINGER, self.transport.close)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "bad_request", msg, "send HTTP/1.1")
+
+    def _late(self) -> None:
+        self._clock = None
+        if not self.transport.is_closing():
+            self._refuse(408, "too_slow", "The request comes too slowly.", "send it again")
+
+    def _wait(self, seconds: float, then: Any) -> None:
+        self._stop()
+        self._clock = self.loop.call_later(seconds, then)
+
+    def _stop(self) -> None:
+        if self._clock:
+            self._clock.cancel()
+            self._clock = None
+
+    def _refuse(self, status: int, kind: str, said: str, hint: str) -> None:
+        """An answer without a request, and the end of the connection."""
+        self._stop()
+        if self.cycle and not self.cycle.response_complete:
+            # Words in the midst of another answer would be taken for a part of it.
+            self.transport.close()
+            return
+        body = msgspec.json.encode(problem_of(Trouble(kind, said, {}, (hint,)), status))
+        told = [*ALWAYS, DATA, NO_STORE, (b"content-type", MEDIA.encode()), (b"content-length", b"%d" % len(body))]
+        lines = b"".join(b"%s: %s\r\n" % each for each in told)
+        self.transport.write(STATUS_LINE[status] + lines + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+
+def wire(most: int, patience: float, *, own: bool = False) -> type[Wire]:
+    """The protocol with these limits; uvicorn makes one of it for each connection."""
+    return type("Wire", (Wire,), {"most": most, "patience": patience, "own": own})
+
+
+def _ours(transport: Transport) -> bool:
+    """Whether the other end of a unix socket is this user's, where the system tells."""
+    end = cast("socket.socket", transport.get_extra_info("socket"))
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return user in (0, os.getuid())
