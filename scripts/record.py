@@ -161,6 +161,23 @@ APPROVALS = [
 ]
 
 
+async def revoked(stage: Stage) -> None:
+    """What is allowed for the session is not asked about, until it is taken back."""
+    await stage.begin(mode="ask")
+    await stage.open("touch it")
+    await stage.answer(("session", "user"))
+    await stage.settle()
+    granted = (await stage.app.runtime.find(stage.session)).grants
+    await stage.send(commands.Revoke(rule=granted[0]))
+    await stage.open("once more")
+    await stage.answer(("no", "user"))
+    await stage.settle()
+
+
+TOUCH = call("shell", command="touch x")
+REVOKED = [TOUCH, TOUCH, say("Touched."), TOUCH, say("I may not.")]
+
+
 async def steering(stage: Stage) -> None:
     await stage.begin()
     await stage.open("a slow thing", key="k1")
@@ -480,6 +497,7 @@ async def record(name: str) -> None:
 STORIES: dict[str, tuple[Story, object]] = {
     "tools": (tools, TOOLS),
     "approvals": (approvals, APPROVALS),
+    "revoked": (revoked, REVOKED),
     "steering": (steering, STEERING),
     "stopped": (stopped, STOPPED),
     "paused": (paused, PAUSED),

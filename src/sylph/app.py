@@ -72,8 +72,8 @@ NO_MODEL = (
 )
 
 
-class App(Struct, frozen=True, kw_only=True):
-    """The assembled program. Every door holds one."""
+class App(Struct, kw_only=True):
+    """The assembled program. Every door holds one; `reload` brings it up to a changed configuration."""
 
     config: Config
     runtime: Runtime
@@ -289,29 +289,19 @@ def build(config: Config, ask: Ask = str) -> App:
     ways = ways_of(config, client, ask, veil.guard)
     sources = sources_of(config, ways=ways)
     endpoints = discover.named(sources)
-    limits, purse = config.settings.limits, purse_of(config)
+    purse = purse_of(config)
     parts = Parts(
-        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), _patience(config), purse=purse),
+        gateway=Gateway(Spoken(endpoints, client, tour.Tour()), patience_of(config), purse=purse),
         plugins=(
             Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
             Plugin(name="web", tools=web.tools),
             Plugin(name="history", tools=(history(LogArchive(store_of(config)), store_of(config)),)),
             scout.plugin(),
         ),
-        limits=_limits(config),
+        limits=limits_of(config),
         routes=routes_of(config),
-        consent=Consent(
-            rulebook=rulebook_of(config),
-            places=places_of(config),
-            wait_seconds=config.settings.approvals.wait_seconds,
-            session_hours=config.settings.approvals.session_hours,
-        ),
-        bounds=Bounds(
-            seconds=limits.tool_seconds,
-            lines=limits.output_lines,
-            bytes=limits.output_bytes,
-            memory=limits.command_memory * 1_000_000,
-        ),
+        consent=consent_of(config),
+        bounds=bounds_of(config),
         version=__version__,
         courier=_courier(config, client),
         sandbox=terms_of(config),
@@ -320,6 +310,26 @@ def build(config: Config, ask: Ask = str) -> App:
     )
     runtime = Runtime(open_log(config), parts)
     return App(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
+
+
+def consent_of(config: Config) -> Consent:
+    told = config.settings.approvals
+    return Consent(
+        rulebook=rulebook_of(config),
+        places=places_of(config),
+        wait_seconds=told.wait_seconds,
+        session_hours=told.session_hours,
+    )
+
+
+def bounds_of(config: Config) -> Bounds:
+    limits = config.settings.limits
+    return Bounds(
+        seconds=limits.tool_seconds,
+        lines=limits.output_lines,
+        bytes=limits.output_bytes,
+        memory=limits.command_memory * 1_000_000,
+    )
 
 
 def purse_of(config: Config) -> FilePurse:
@@ -445,7 +455,7 @@ def veil_of(config: Config) -> Redactor:
     )
 
 
-def _patience(config: Config) -> Patience:
+def patience_of(config: Config) -> Patience:
     limits = config.settings.limits
     return Patience(
         retries=limits.retries,
@@ -461,7 +471,7 @@ def routes_of(config: Config) -> Routes:
     return Routes(roles={role: model for role, model in roles.items() if model}, fallback=told.fallback)
 
 
-def _limits(config: Config) -> Limits:
+def limits_of(config: Config) -> Limits:
     told = config.settings.compaction
     limits, turn = config.settings.limits, config.settings.budget.turn
     seconds = min((each for each in (limits.turn_seconds, turn.seconds) if each is not None), default=None)

@@ -56,10 +56,13 @@ class Config(Struct, frozen=True, kw_only=True):
     passphrase: str = ""
 
 
-def load(environ: Mapping[str, str]) -> Config:
-    """The configuration, from the environment and the file it names. Raises UserError where something is wrong."""
+def load(environ: Mapping[str, str], text: str | None = None) -> Config:
+    """The configuration, from the environment and the file it names, or with another text in the place of the file's.
+
+    Raises UserError where something is wrong.
+    """
     place = locate(environ)
-    told = read(place.file)
+    told = read(place.file) if text is None else _tables(text, place.file)
     origins = {key: str(place.file) for key, _ in leaves(told)}
     for variable, key in VARIABLES.items():
         # Where two stand for one key, the first of them counts.
@@ -88,11 +91,16 @@ def locate(environ: Mapping[str, str]) -> Config:
 def read(file: Path) -> dict[str, Any]:
     """The file's tables; none where there is no file."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return _tables(file.read_text(encoding="utf-8"), file)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(f"{file} cannot be read: {error}", file) from error
+
+
+def _tables(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _bad(f"{file} is not valid TOML: {error}", file) from error
 

@@ -52,6 +52,11 @@ class FileRulebook:
             self._write(known)
         return gone
 
+    def replace(self, rules: Sequence[Rule]) -> None:
+        """Puts others in the place of all that are remembered."""
+        with self._alone():
+            self._write(rules)
+
     def remembered(self) -> tuple[Rule, ...]:
         return self._rules(self._file)
 

@@ -4,6 +4,7 @@ import msgspec
 
 from sylph.core.facts import Delivery, Mode
 from sylph.core.messages import Image
+from sylph.core.permission import Rule
 from sylph.core.tool import Picture
 
 
@@ -106,6 +107,13 @@ class SetRole(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+class Revoke(msgspec.Struct, frozen=True, kw_only=True):
+    """Take back something that was allowed for the rest of the session."""
+
+    rule: Rule
+    actor: str = "user"
+
+
 class Delete(msgspec.Struct, frozen=True):
     """Put the session into the trash."""
 
@@ -145,6 +153,7 @@ Command = (
     | SetModel
     | SetBudget
     | SetRole
+    | Revoke
     | Delete
     | Restore
     | Undo

@@ -316,6 +316,14 @@ class ToolCalled(Fact, frozen=True, kw_only=True):
     arguments: str
 
 
+class GrantRevoked(Fact, frozen=True, kw_only=True):
+    """What was allowed for the rest of the session is so no more."""
+
+    wire: ClassVar[str] = "grant.revoked"
+    durable: ClassVar[bool] = True
+    rule: Rule
+
+
 class ToolDecided(Fact, frozen=True, kw_only=True):
     """Whether a call may run, who said so, and why.
 
@@ -454,6 +462,7 @@ FACTS: tuple[type[Fact], ...] = (
     ModelFellBack,
     ToolCalled,
     ToolDecided,
+    GrantRevoked,
     ToolStarted,
     ToolFinished,
     Asked,

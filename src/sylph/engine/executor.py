@@ -79,7 +79,7 @@ class Executor:
         self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self.tools.values())
         self.names: Callable[[str], str] = lambda _: ", ".join(self.tools)
         """What a call is told there is; a replay knows what there was then."""
-        self._bounds = bounds or Bounds()
+        self.bounds = bounds or Bounds()
         self._clock = clock or SystemClock()
         self.veil = Veil()
 
@@ -172,7 +172,7 @@ class Executor:
         result = _noted(desk.summary.open_calls.get(call.id), result)
         # Before it is cut: half a secret is not known for one.
         result = replace(result, text=await self._hidden(result.text))
-        shaped = shape(result.text, call.id, lines=self._bounds.lines, size=self._bounds.bytes)
+        shaped = shape(result.text, call.id, lines=self.bounds.lines, size=self.bounds.bytes)
         images = {output_digest(picture.data): picture for picture in result.images}
         finished = facts.ToolFinished(
             call=call.id,
@@ -275,7 +275,7 @@ class Executor:
             session=desk.summary.id,
             call=call.id,
             workspace=Path(desk.summary.workspace),
-            seconds=self._bounds.seconds if tool.seconds is None else min(tool.seconds, self._bounds.seconds),
+            seconds=self.bounds.seconds if tool.seconds is None else min(tool.seconds, self.bounds.seconds),
             output=Hidden(self.veil, output),
             emit=desk.emit,
             ask=ask,
@@ -284,7 +284,7 @@ class Executor:
             jobs=SessionJobs(self.runner, desk.summary.id),
             private=self.private(desk.summary.id),
             post=lambda notice: desk.post(notice, call.id),
-            memory=self._bounds.memory,
+            memory=self.bounds.memory,
             foreseen={self.veil.restored(key): value for key, value in known.foreseen.items()} if known else {},
         )
 

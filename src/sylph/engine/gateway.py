@@ -144,6 +144,7 @@ class Gateway:
         self.providers = providers
         self.purse = purse or NoPurse()
         self._asked: dict[str, Provider] = {}
+        self._former: list[Provider] = []
         self._tariff = tariff
         self._patience = patience or Patience()
         self._clock = clock or SystemClock()
@@ -171,8 +172,16 @@ class Gateway:
         provider, bare = self.find(model)
         return provider.info(bare)
 
+    def adopt(self, providers: Mapping[str, Provider], patience: Patience) -> None:
+        """Goes on with other services and another patience. Calls under way end as they began."""
+        if providers is not self.providers:
+            self._former += self._asked.values()
+            self.providers, self._asked, self._breakers = providers, {}, {}
+        self._patience = patience
+        self._slots.resize(patience.concurrency)
+
     async def close(self) -> None:
-        for provider in self._asked.values():
+        for provider in (*self._former, *self._asked.values()):
             await provider.close()
         await self.purse.close()
 

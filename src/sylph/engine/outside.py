@@ -142,6 +142,8 @@ class _Reader:
                 return Happening(seq=seq, command=commands.SetBudget(money=money))
             case facts.SessionRole(role=role, model=model):
                 return Happening(seq=seq, command=commands.SetRole(role=role, model=model))
+            case facts.GrantRevoked(rule=rule):
+                return Happening(seq=seq, command=commands.Revoke(rule=rule))
             case facts.SessionDeleted():
                 return Happening(seq=seq, command=commands.Delete(), rest=True)
             case facts.SessionRestored():
@@ -163,7 +165,7 @@ class _Reader:
                     return mode != was and reason.startswith(f"mode `{was}`")
                 case facts.SessionMode() | facts.SessionSandbox() | facts.SessionModel() | facts.SessionRole():
                     continue
-                case SessionBudget():
+                case SessionBudget() | facts.GrantRevoked():
                     continue
                 case facts.SessionRenamed() | facts.InputReceived():
                     continue

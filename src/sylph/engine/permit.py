@@ -66,14 +66,14 @@ class _Yes(NamedTuple):
 
 class Permits:
     def __init__(self, consent: Consent, again: Callable[[ToolCall, Desk], Ready]) -> None:
-        self._consent, self._again = consent, again
+        self.consent, self._again = consent, again
 
     def ruling(self, ready: Ready, desk: Desk) -> Ruling:
         """What would be decided about this call now."""
-        return self._consent.arbiter(ready.call.id, self.case(ready, desk))
+        return self.consent.arbiter(ready.call.id, self.case(ready, desk))
 
     def case(self, ready: Ready, desk: Desk) -> Case:
-        rules = self._consent.rulebook.read(ready.context.workspace)
+        rules = self.consent.rulebook.read(ready.context.workspace)
         # The time of the newest fact, so that a replay decides as it was decided then.
         now = desk.summary.updated
         return Case(
@@ -86,17 +86,17 @@ class Permits:
             grants=live(desk.summary.grants, now),
             guards=self._guards(ready),
             # Found out only for what runs a command: it takes a moment. Who has switched it off wants no questions.
-            confined=not ready.runs_commands or not desk.summary.sandbox or self._consent.confined(),
+            confined=not ready.runs_commands or not desk.summary.sandbox or self.consent.confined(),
             command=ready.runs_commands,
         )
 
     def _guards(self, ready: Ready) -> tuple[Guard, ...]:
-        places = self._consent.places
+        places = self.consent.places
         return guards(ready.judged, places, command=ready.runs_commands) if places else ()
 
     def judged(self, judged: Judged) -> Judged:
         """The judgement of a tool, with what the places it touches make of it."""
-        return raised(judged, self._consent.places) if self._consent.places else judged
+        return raised(judged, self.consent.places) if self.consent.places else judged
 
     async def permit(self, ready: Ready, desk: Desk) -> Permitted:
         """Returns for a call that may run; for one that may not, the reason is written down and raised."""
@@ -129,7 +129,7 @@ class Permits:
             await desk.emit(decided)
             raise Refused(f"{ready.tool.name} was not permitted: {said.ruling.reason}.", next=_otherwise(said.ruling))
         if said.remembered:
-            self._consent.rulebook.remember(said.remembered)
+            self.consent.rulebook.remember(said.remembered)
         return Permitted(ready, decided)
 
     async def _answer(self, ready: Ready, desk: Desk) -> Answered:
@@ -169,7 +169,7 @@ class Permits:
                 grants=grants,
                 rules=always,
             ),
-            self._consent.wait_seconds,
+            self.consent.wait_seconds,
         )
 
     def _session(self, ready: Ready) -> tuple[Rule, ...]:
@@ -180,7 +180,7 @@ class Permits:
     def _heard(self, ready: Ready, answered: Answered, desk: Desk) -> _Yes:
         by = answered.by
         if answered.answer == SESSION:
-            until = stamp(desk.summary.updated + round(self._consent.session_hours * HOUR))
+            until = stamp(desk.summary.updated + round(self.consent.session_hours * HOUR))
             grants = tuple(_until(rule, until) for rule in self._session(ready))
             return _Yes(Ruling("allow", "you said yes for the session", by), grants=grants)
         if answered.answer == ALWAYS:

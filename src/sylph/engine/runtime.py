@@ -172,6 +172,16 @@ class Runtime:
     def parts(self) -> Parts:
         return self._parts
 
+    def adopt(self, parts: Parts) -> None:
+        """Goes on with other limits, roles and bounds, and other words of consent.
+
+        A turn that runs keeps the limits and roles that it began with. The rest of the parts is for good.
+        """
+        self._parts, executor = parts, self.executor
+        self._hands = replace(self._hands, limits=parts.limits, routes=parts.routes)
+        executor.bounds = parts.bounds
+        executor.permits.consent = replace(parts.consent, confined=executor.permits.consent.confined)
+
     async def create(self, new: NewSession) -> str:
         if not new.sandbox and new.mode == "sandbox":
             raise UserError("Mode `sandbox` cannot do without the sandbox.", next=["leave out --sandbox off"])

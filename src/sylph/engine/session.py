@@ -95,6 +95,10 @@ class Session:
                 await self._allow(money, command.actor)
             case commands.SetRole(role=role, model=model):
                 await self._note(facts.SessionRole(role=role, model=model, was=self.floor.summary.roles.get(role, "")))
+            case commands.Revoke(rule=rule):
+                if rule not in self.floor.summary.grants:
+                    raise NotFound("That is not allowed any more.", next=["the list of grants tells what is"])
+                await self._note(facts.GrantRevoked(rule=rule))
             case commands.Delete():
                 await self._delete()
             case commands.Restore():

@@ -52,8 +52,16 @@ class Slots:
                 self._release(priority)
             raise
 
+    def resize(self, limit: int) -> None:
+        """From now on so many run at once; those that run are not stopped."""
+        self._limit = limit
+        self._hand_over()
+
     def _release(self, priority: int) -> None:
         self._count(priority, -1)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         while allowed := [each for each in self._waiting if self._free(each.priority)]:
             now = self._now()
             first = min(allowed, key=lambda each: _rank(each, now))

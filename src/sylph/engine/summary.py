@@ -176,6 +176,8 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.open_calls[call] = OpenCall(name, arguments)
         case facts.ToolDecided() as body:
             _decide(state, body)
+        case facts.GrantRevoked(rule=rule):
+            state.grants = [each for each in state.grants if each != rule]
         case facts.ToolStarted(call=call, recourse=recourse, foreseen=foreseen):
             if open_call := state.open_calls.get(call):
                 open_call.started, open_call.recourse, open_call.foreseen = True, recourse, foreseen

@@ -43,8 +43,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
 
-class SetUp(Struct, frozen=True, kw_only=True):
-    """A core.deliveries.Courier for what the person has set up."""
+class SetUp(Struct, kw_only=True):
+    """A core.deliveries.Courier for what the person has set up, which may change while it is at work."""
 
     post: Post
     webhook: str = ""

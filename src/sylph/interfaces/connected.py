@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,10 +11,11 @@ from sylph.config import Config
 from sylph.config.keys import mask
 from sylph.core.errors import StoreError
 from sylph.interfaces.render import flat
-from sylph.providers.credentials.entry import Entry
-from sylph.providers.credentials.store import Store
-from sylph.providers.logins.ways import same_place, told_of
 from sylph.services import address_of
+
+if TYPE_CHECKING:
+    from sylph.providers.credentials.entry import Entry
+    from sylph.providers.credentials.store import Store
 
 
 class Connected(Struct, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class Connected(Struct, frozen=True, kw_only=True):
     next: str = ""
 
 
-def connected(config: Config, store: Store) -> Iterator[Connected]:
+def connected(config: Config, store: "Store") -> Iterator[Connected]:
     """In the order in which they are taken."""
     for name, told in config.settings.providers.items():
         if told.api_key:
@@ -45,7 +47,9 @@ def connected(config: Config, store: Store) -> Iterator[Connected]:
             yield _stored(entry, config, used=used)
 
 
-def _stored(entry: Entry, config: Config, *, used: bool) -> Connected:
+def _stored(entry: "Entry", config: Config, *, used: bool) -> Connected:
+    from sylph.providers.logins.ways import same_place, told_of
+
     state, step = "ok", ""
     if entry.ended:
         state, step = "over", f"log in again: sylph connect {entry.provider}  ({flat(entry.ended, 200)})"

@@ -8,6 +8,7 @@ from sylph.core.changes import FilesChanged
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
+from sylph.core.rules import told as rule_told
 from sylph.core.text import clause, count
 from sylph.engine.redact.stream import Revealed
 from sylph.engine.redact.veil import Veil
@@ -312,6 +313,8 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return _note(f"model is now {flat(model)} for this session")
         case facts.SessionRole(role=role, model=model):
             return _note(f"{flat(role)} is now {flat(model) or 'as configured'} for this session")
+        case facts.GrantRevoked(rule=rule):
+            return _note(f"not allowed for this session any more: {flat(rule_told(rule))}")
         case facts.StateChanged(to="paused"):
             return _note("paused")
         case budget.SessionBudget() | budget.BudgetWarned() | budget.BudgetExceeded():

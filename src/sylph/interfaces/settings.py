@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
+from tomlkit.exceptions import ParseError, TOMLKitError
 
 from sylph.config.keys import Fault, choices_of, faults, is_list, is_table, split, table_of, type_at
 from sylph.core.errors import UserError
@@ -21,7 +21,7 @@ def change(text: str, key: str, value: str) -> str:
     kind = type_at(key)
     if is_table(kind):
         raise UserError(f"{key!r} is a table: set one of its keys.", kind="config", next=["sylph config"])
-    document = _parsed(text)
+    document = parsed(text)
     *parents, last = split(key)
     table: Any = document
     for name in parents:
@@ -30,9 +30,24 @@ def change(text: str, key: str, value: str) -> str:
     return checked(tomlkit.dumps(document), text)
 
 
+def assign(text: str, key: str, value: object) -> str:
+    """The same for a value that has its type already; whole tables too."""
+    for fault in faults(value, type_at(key), *split(key)):
+        raise UserError(f"{fault.key}: {fault.message}", kind="config", next=["the schema tells what it may be"])
+    if value is None:
+        raise _nothing(key, "null")
+    document = parsed(text)
+    *parents, last = split(key)
+    table: Any = document
+    for name in parents:
+        table = table.setdefault(name, tomlkit.table(is_super_table=False))
+    table[last] = value
+    return checked(tomlkit.dumps(document), text)
+
+
 def remove(text: str, key: str) -> str:
     """The file's text without `key`. Raises UserError where it is not set."""
-    document = _parsed(text)
+    document = parsed(text)
     *parents, last = split(key)
     table: Any = document
     for name in parents:
@@ -54,7 +69,7 @@ def checked(text: str, before: str = "") -> str:
 
 def wrongs(text: str) -> list[Fault]:
     """All that is wrong with the text. Raises UserError where it is not even TOML."""
-    return list(faults(_parsed(text).unwrap()))
+    return list(faults(parsed(text).unwrap()))
 
 
 def write(file: Path, text: str) -> None:
@@ -72,11 +87,13 @@ def write(file: Path, text: str) -> None:
         raise UserError(f"{file} cannot be written: {error.strerror}.", kind="config") from error
 
 
-def _parsed(text: str) -> tomlkit.TOMLDocument:
+def parsed(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
-        raise UserError(f"That is not valid TOML: {error}", kind="config", next=["sylph config edit"]) from error
+        line = {"line": error.line} if isinstance(error, ParseError) else {}
+        said = f"That is not valid TOML: {error}"
+        raise UserError(said, kind="config", details=line, next=["sylph config edit"]) from error
 
 
 def _listed(value: str) -> object:

@@ -14,16 +14,16 @@ from sylph.interfaces.reach import Reached, reach
 SECONDS = 2.0
 
 
-async def look(app: App) -> dict[str, Any]:
-    """Everything the status tells, as data."""
+async def look(app: App, reached: list[Reached] | None = None) -> dict[str, Any]:
+    """Everything the status tells, as data. The services are asked, unless somebody has done so."""
     found = await app.runtime.sessions()
-    reached = await reach(app, seconds=SECONDS)
+    reached = await reach(app, seconds=SECONDS) if reached is None else reached
     store = store_of(app.config)
     return {
         "model": await _model(app),
         "mode": app.config.settings.mode,
         "sandbox": _sandbox(app),
-        "providers": [_service(one) for one in reached],
+        "providers": [service(one) for one in reached],
         "data": str(app.config.data),
         "bytes": sum(path.stat().st_size for path in store.parent.glob(f"{store.name}*")),
         "sessions": len(found),
@@ -59,7 +59,7 @@ async def _model(app: App) -> str:
         return ""
 
 
-def _service(one: Reached) -> dict[str, Any]:
+def service(one: Reached) -> dict[str, Any]:
     trouble = one.trouble.message if one.trouble else ""
     return {"name": one.name, "url": one.url, "reachable": not trouble, "models": len(one.models), "trouble": trouble}
 

@@ -1,4 +1,4 @@
-"""What was spent, seen from one side: by day, session, model, role, faculty or tool. A fold of the log."""
+"""What was spent, seen from one side: by day, session, model, role, label, faculty or tool. A fold of the log."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -10,10 +10,11 @@ from sylph.engine.budget import spending
 from sylph.engine.budget.spending import Part, Query, Spend, day
 from sylph.engine.budget.store import Hold
 
-By = Literal["day", "session", "model", "role", "faculty", "tool"]
+By = Literal["day", "session", "model", "role", "label", "faculty", "tool"]
 # An answer that calls no tool is talk.
 TALK = "talk"
 UNKNOWN = "unknown"
+UNLABELLED = "no label"
 
 
 class Cost(msgspec.Struct):
@@ -68,7 +69,7 @@ def summed(rows: list[Cost]) -> Cost:
     return whole
 
 
-def _keys(by: By, spend: Spend, part: Part, faculties: Mapping[str, str]) -> list[str]:
+def _keys(by: By, spend: Spend, part: Part, faculties: Mapping[str, str]) -> list[str]:  # noqa: PLR0911 - a table
     match by:
         case "day":
             return [day(spend.ts)]
@@ -78,6 +79,8 @@ def _keys(by: By, spend: Spend, part: Part, faculties: Mapping[str, str]) -> lis
             return [spend.model]
         case "role":
             return [spend.role]
+        case "label":
+            return [part.label or UNLABELLED]
         case _:
             tools = part.tools.get(spend.seq, [])
             if spend.role != "main" or not tools:

@@ -7,7 +7,6 @@ import click
 
 from sylph.access import credentials_of, services_of
 from sylph.core.errors import UserError
-from sylph.core.similar import guess
 from sylph.core.text import count
 from sylph.interfaces.cli import connecting
 from sylph.interfaces.cli.connected import show
@@ -15,9 +14,9 @@ from sylph.interfaces.cli.connecting import Wish
 from sylph.interfaces.cli.door import Door, ask_passphrase, put
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.secrets import agreed, fresh_passphrase
+from sylph.interfaces.saving import provider_named
 from sylph.providers.credentials import seal
 from sylph.providers.credentials.store import Store
-from sylph.providers.table import TABLE
 
 ANY = "PROVIDER"
 # What is longer, or begins like this, is not the name of a provider: somebody gave a key.
@@ -129,22 +128,9 @@ def _forget(store: Store, *, yes: bool) -> int:
 
 
 def _known(door: Door, name: str) -> str:
-    """The provider that keeps the key: one service may speak two dialects."""
-    rows, told = TABLE, door.config.settings.providers
-    if name not in told and (len(name) > LONGEST or name.startswith(KEYS)):
+    if name not in door.config.settings.providers and (len(name) > LONGEST or name.startswith(KEYS)):
         raise _shown()
-    if name in rows:
-        return rows[name].like or name
-    if name in told:
-        return name
-    raise UserError(
-        f"There is no provider {name!r}.{guess(name, [*rows, *told])}",
-        kind="not_found",
-        next=[
-            f"the providers are {', '.join(each for each in rows if not rows[each].local)}",
-            f"sylph config set providers.{name}.base_url URL  for another service",
-        ],
-    )
+    return provider_named(name, door.config)
 
 
 def _shown() -> UserError:

@@ -16,30 +16,23 @@ from sylph.config import Config
 from sylph.core.clock import SystemClock
 from sylph.core.errors import ProviderError, UserError
 from sylph.core.text import count
+from sylph.interfaces import saving
 from sylph.interfaces.clean import clean
 from sylph.interfaces.cli.door import Door, ask_passphrase, put
 from sylph.interfaces.cli.secrets import agreed, read_key
 from sylph.net.http import Client
-from sylph.providers.credentials.entry import Entry, Kind, tail_of
-from sylph.providers.credentials.lock import alone
+from sylph.providers.credentials.entry import Entry, Kind
 from sylph.providers.credentials.others import TOOLS, Tool, found
 from sylph.providers.credentials.others import borrow as borrowed
 from sylph.providers.credentials.store import Store
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.exchange import get
 from sylph.providers.logins import chatgpt, copilot
 from sylph.providers.logins.browser import browser_login
 from sylph.providers.logins.device import Code, device_login
 from sylph.providers.logins.oauth import Refusal, Service
-from sylph.providers.logins.saved import Key
 from sylph.providers.logins.tokens import Granted, Tokens, tokens_of
-from sylph.providers.speak import speak
 from sylph.providers.table import row
-from sylph.services import endpoint_for, missing
 
-SECONDS = 20.0
-# Services that show their models to everybody: this is what only a good key opens.
-PRIVATE = {"openrouter": "key"}
 WINDOWS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 T = TypeVar("T")
 
@@ -60,18 +53,14 @@ class Wish(Struct, frozen=True, kw_only=True):
 def save_key(door: Door, wish: Wish, name: str) -> int:
     """Asks for a key, has the service look at it, and only then keeps it."""
     config, told = door.config, row(name)
-    if told.entry == "google":
-        raise UserError(f"{told.title} is not opened by a key.", next=missing(name, config))
     if others := [tool for tool in TOOLS if tool.provider == name and found(tool, config.environ)]:
         sys.stderr.write(f"sylph: {others[0].title} has a login here: sylph connect {name} --from {others[0].name}\n")
+    saving.opened_by(name, "a key", config)
     _store(config).ready()
     key = read_key(told.title, told.console, stdin=wish.stdin)
-    endpoint = endpoint_for(name, key, config)
-    if endpoint is None:
-        raise UserError(f"Where {told.title} is, is not known yet.", kind="config", next=missing(name, config))
+    endpoint = saving.opened_by(name, key, config)
     seen = "" if wish.no_check else _checked(config, endpoint)
-    entry = Entry(provider=name, kind="key", tail=tail_of(key), base_url=endpoint.base_url)
-    kept = _keep(config, entry, msgspec.json.encode(Key(key)))
+    kept = saving.keep_key(_store(config), endpoint, key)
     put(f"{name}: the key {kept.tail} is kept in {_where(config)}.{seen}")
     _outranked(config, name, "key")
     return 0
@@ -163,31 +152,13 @@ def _lent(config: Config, service: Service, kept: Entry, tokens: Tokens) -> Entr
 
 
 def _checked(config: Config, endpoint: Endpoint) -> str:
-    """What the service says of the key: how many models it opens. Raises UserError where it does not take it."""
-
-    async def ask(client: Client) -> int:
-        async with asyncio.timeout(SECONDS):
-            if path := PRIVATE.get(endpoint.name):
-                await get(client, endpoint, path)
-            return len(await speak(endpoint, client).models())
-
-    try:
-        return f" {count(_run(config, ask), 'model')} can be used: sylph models {endpoint.name}"
-    except (ProviderError, TimeoutError) as error:
-        refused = isinstance(error, ProviderError) and error.failure == "auth"
-        said = str(error) if isinstance(error, ProviderError) else f"{endpoint.base_url} does not answer."
-        raise UserError(
-            f"The key was not kept. {clean(said)}",
-            kind="key_refused" if refused else "not_checked",
-            next=["copy the key once more"] if refused else ["--no-check keeps it without asking the service"],
-        ) from error
+    """What the service says of the key: how many models it opens."""
+    models = _run(config, lambda client: saving.check(endpoint, client))
+    return f" {count(models, 'model')} can be used: sylph models {endpoint.name}"
 
 
 def _keep(config: Config, entry: Entry, secret: bytes) -> Entry:
-    store = _store(config)
-    store.prepare()
-    with alone(store.folder.lock(entry.provider)):
-        return store.keep(entry, secret)
+    return saving.keep(_store(config), entry, secret)
 
 
 def _run(config: Config, work: Callable[[Client], Awaitable[T]]) -> T:

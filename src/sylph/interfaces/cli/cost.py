@@ -1,26 +1,22 @@
-"""`sylph cost`: what was spent, by day, session, model, role, faculty or tool, with a small chart."""
+"""`sylph cost`: what was spent, by day, session, model, role, label, faculty or tool, with a small chart."""
 
-import re
-import time
-from datetime import datetime
 from typing import Any, get_args
 
 import click
 import msgspec
 
 from sylph.app import App
-from sylph.core.errors import UserError
 from sylph.core.text import count
-from sylph.engine.budget.costs import By, Cost, costs, held, summed
+from sylph.engine.budget.costs import By, Cost, summed
 from sylph.interfaces import allowance
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import flat, money
+from sylph.interfaces.spent import spent
 
 WIDTH = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @click.command()
@@ -35,35 +31,17 @@ def command(door: Door, by: By, since: str, *, as_json: bool) -> int:
     A faculty is the group of tools that an answer called; an answer without a call is talk.
     What a call cost whose end nobody knows is counted at the most it can have been.
     """
-    began = begin(since)
 
     async def work(app: App) -> int:
-        plugins = app.runtime.parts.plugins
-        tools = {tool.name: plugin.name for plugin in plugins for tool in plugin.tools}
-        rows = costs(app.runtime.log.query, by, began, tools)
-        rows += held([] if app.runtime.log.read_only else await app.purse.unknown(), began)
-        budgets = list(allowance.rows(await app.budgets()))
+        told = await spent(app, by, since)
         if as_json:
-            told = {"by": by, "since": began, "rows": rows, "total": summed(rows), "budgets": budgets}
             return put_json(msgspec.to_builtins(told))
         titles = {one.id: one.title for one in await app.runtime.sessions()} if by == "session" else {}
-        show(rows, by, titles)
-        _show_budgets(budgets)
+        show(told.rows, by, titles)
+        _show_budgets(told.budgets)
         return 0
 
     return door.look(work)
-
-
-def begin(since: str) -> int:
-    """The moment from which on it is counted, in milliseconds since 1970."""
-    if since == "all":
-        return 0
-    if span := re.fullmatch(r"(\d{1,6})([hdw])", since):
-        return round((time.time() - int(span[1]) * SECONDS[span[2]]) * 1000)
-    try:
-        return round(datetime.fromisoformat(since).timestamp() * 1000)
-    except (ValueError, OverflowError) as error:
-        raise UserError(f"{since!r} is no time.", next=["--since 7d", "--since 2026-11-01", "--since all"]) from error
 
 
 def show(rows: list[Cost], by: By, titles: dict[str, str]) -> None:

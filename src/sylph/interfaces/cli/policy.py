@@ -10,12 +10,11 @@ import msgspec
 
 from sylph.app import App, rulebook_of
 from sylph.config.rulebook import PROJECT
-from sylph.core.clock import SystemClock
 from sylph.core.errors import ToolError, UserError
 from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission import Decision, Rule
-from sylph.core.rules import check, live, told
+from sylph.core.rules import told
 from sylph.core.similar import guess
 from sylph.core.tool import Tool
 from sylph.engine.explain import Explained, explain
@@ -26,6 +25,7 @@ from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import paint
 from sylph.interfaces.cli.picker import session_names
 from sylph.interfaces.render import Span, Style, flat
+from sylph.interfaces.ruled import agreeable, decided, listed
 
 EXAMPLES = {"command": '"rm -rf build"', "path": "path=src/a.txt", "url": "https://example.org"}
 STYLES: dict[Decision, Style] = {"allow": "ok", "ask": "warn", "deny": "bad"}
@@ -49,11 +49,7 @@ def command(context: click.Context, door: Door, *, as_json: bool) -> int | None:
         return None
     book, place = rulebook_of(door.config), Path.cwd()
     rules = book.read(place)
-    sources = [
-        *(("config", 0, rule) for rule in door.config.settings.rules),
-        *(("remembered", number, rule) for number, rule in enumerate(book.remembered(), 1)),
-        *(("project", 0, rule) for rule in rules.project),
-    ]
+    sources = listed(door.config.settings.rules, book, rules)
     if as_json:
         shown = [{"from": source, "number": number or None, "rule": rule} for source, number, rule in sources]
         return put_json({"rules": shown, "project": str(place / PROJECT), "trouble": rules.trouble or None})
@@ -88,15 +84,7 @@ def add(door: Door, line: str, *, as_json: bool, **named: Any) -> int:
     if empty := [name for name, value in {**named, "command": line}.items() if value == "" and _given(name)]:
         raise UserError(f"--{empty[0]} is empty.", next=["leave it out to fit everything", "sylph policy add --help"])
     rule = Rule(command=line, **named)
-    if not (rule.command or rule.path or rule.host) and rule.tool == "*":
-        raise UserError(
-            f"That would {rule.decision} every call there is.",
-            next=["name a --tool, --path, --command or --host", "modes are for all calls: sylph --mode plan"],
-        )
-    if rule.until and not live([rule], SystemClock().now()):
-        raise UserError(f"{rule.until} is over already.", next=["give a day to come, as 2030-01-31"])
-    if wrong := check(rule):
-        raise UserError(f"That is not a rule: {wrong}.", next=["sylph policy add --help"])
+    agreeable(rule)
     book = rulebook_of(door.config)
     book.remember([rule])
     if as_json:
@@ -151,7 +139,7 @@ def explain_(door: Door, call: tuple[str, ...], *, mode: Mode | None, session: s
 
     made, found, applied = door.look(work)
     if as_json:
-        return put_json(_told(made, found, applied))
+        return put_json(decided(made, found, applied))
     colour = sys.stdout.isatty() and door.place.terminal.colour
     put(f"{made.name} {flat(made.arguments, 300)}")
     for label, value in _facts(found):
@@ -220,23 +208,3 @@ def _facts(found: Explained) -> list[tuple[str, str]]:
     )
     rows += [(label, flat(" · ".join(items[:8]), 300)) for label, items in named if items]
     return rows
-
-
-def _told(made: ToolCall, found: Explained, mode: Mode) -> dict[str, object]:
-    judged, ruling = found.judged, found.ruling
-    return {
-        "tool": made.name,
-        "arguments": msgspec.Raw(made.arguments.encode()),
-        "mode": mode,
-        "effect": judged.effect,
-        "risk": judged.risk,
-        "why": judged.why,
-        "reads": judged.reads,
-        "writes": judged.writes,
-        "hosts": judged.hosts,
-        "commands": judged.commands,
-        "decision": ruling.decision,
-        "reason": ruling.reason,
-        "by": ruling.by,
-        "path": [step._asdict() for step in ruling.path],
-    }

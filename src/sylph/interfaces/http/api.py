@@ -10,7 +10,21 @@ from starlette.responses import Response
 
 from sylph import __version__
 from sylph.core.errors import SylphError, Trouble
-from sylph.interfaces.http import health, keyring, login, problems, sessions, streams
+from sylph.interfaces.http import (
+    config,
+    credentials,
+    health,
+    keyring,
+    login,
+    models,
+    policy,
+    problems,
+    roles,
+    sessions,
+    status,
+    streams,
+    tools,
+)
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.pages import routes as pages
 from sylph.interfaces.http.route import Routes, declared_by
@@ -24,6 +38,13 @@ SUBJECTS: tuple[Routes, ...] = (
     pages.routes,
     sessions.routes,
     streams.routes,
+    config.routes,
+    models.routes,
+    roles.routes,
+    tools.routes,
+    policy.routes,
+    credentials.routes,
+    status.routes,
 )
 
 

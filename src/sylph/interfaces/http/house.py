@@ -10,6 +10,8 @@ from sylph.app import App
 from sylph.interfaces.http.access.rates import Attempts
 from sylph.interfaces.http.address import Address
 from sylph.interfaces.http.keys import Keys
+from sylph.interfaces.http.services import Services
+from sylph.reload import Live
 
 
 class House(Struct, frozen=True, kw_only=True):
@@ -24,3 +26,9 @@ class House(Struct, frozen=True, kw_only=True):
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server ends: streams end then, too."""
     started: float = field(default_factory=time.time)
+    live: Live
+    """Keeps the program up to its configuration."""
+    services: Services = field(default_factory=Services)
+    """What the model services said last."""
+    editing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever changes a file of the user's."""

@@ -23,6 +23,8 @@ STATUS: dict[str, int] = {
     "forbidden": 403,
     "too_large": 413,
     "too_many": 429,
+    "ending": 503,
+    "io": 503,
     "bad_host": 421,
     "foreign_origin": 403,
     "forged": 403,

@@ -21,6 +21,7 @@ from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.listening import listen_own
 from sylph.interfaces.http.tls.shown import Shown
 from sylph.interfaces.http.wire import Wire, wire
+from sylph.reload import Live
 
 OWN = "sylph.sock"
 KEYS = "keys.db"
@@ -43,7 +44,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks."""
     keys = Keys(app.config.data / KEYS)
     entrance = open_entrance(app, server, keys, seen=seen)
-    house = House(app=app, keys=keys, workspace=Path.cwd(), address=entrance.address)
+    house = House(app=app, keys=keys, workspace=Path.cwd(), address=entrance.address, live=Live(app))
     api = make(house)
     own = listen_own(app.config.data / OWN)
     guard = Guard(api, keys, server, entrance.address)

@@ -54,6 +54,11 @@ class Store:
         self._answer = ""
         self._asking = threading.Lock()
 
+    @property
+    def answer(self) -> str:
+        """The passphrase that a person gave; empty before they were asked."""
+        return self._answer
+
     def kind(self, provider: str) -> Kind | None:
         """Which credential would be used for a provider; None where there is none."""
         return next((kind for kind in KINDS if self.folder.has(provider, kind)), None)

@@ -1,0 +1,84 @@
+"""Earlier versions of a small text file, kept beside it: the newest few."""
+
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from sylph.core.errors import NotFound, UserError
+
+KEPT = 20
+
+
+class Version(Struct, frozen=True, kw_only=True):
+    """A text that counted until `replaced`, in milliseconds since 1970."""
+
+    id: str
+    replaced: int
+    bytes: int
+
+
+def tag_of(text: str) -> str:
+    """Names a text: the same text has the same tag."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+class Versions:
+    def __init__(self, file: Path, folder: Path) -> None:
+        self.file, self._folder = file, folder
+
+    def text(self) -> str | None:
+        """What the file says now; None where there is none."""
+        try:
+            return self.file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UserError(f"{self.file} cannot be read: {error.strerror}.", kind="io") from error
+
+    def write(self, text: str | None) -> None:
+        """The whole text or nothing of it; None takes the file away. What was there before is kept."""
+        try:
+            if (before := self.text()) is not None and before != text:
+                self._keep(before)
+            if text is None:
+                self.file.unlink(missing_ok=True)
+            else:
+                _whole(self.file, text)
+        except OSError as error:
+            raise UserError(f"{self.file} cannot be written: {error.strerror}.", kind="io") from error
+
+    def all(self) -> list[Version]:
+        """The newest first."""
+        found = [_version(path) for path in self._folder.glob("*.old")] if self._folder.is_dir() else []
+        return sorted(found, key=lambda one: one.id, reverse=True)
+
+    def get(self, id: str) -> str:
+        known = {one.id for one in self.all()}
+        if id not in known:
+            raise NotFound(f"There is no earlier version {id!r}.", next=["the list of versions tells their ids"])
+        return (self._folder / f"{id}.old").read_text(encoding="utf-8", errors="replace")
+
+    def _keep(self, text: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _whole(self._folder / f"{time.time_ns() // 1_000:016d}.old", text)
+        for old in self.all()[KEPT:]:
+            (self._folder / f"{old.id}.old").unlink(missing_ok=True)
+
+
+def _version(path: Path) -> Version:
+    moment = int(path.stem) // 1000 if path.stem.isdecimal() else 0
+    return Version(id=path.stem, replaced=moment, bytes=path.stat().st_size)
+
+
+def _whole(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as fresh:
+        fresh.write(text)
+        fresh.flush()
+        os.fsync(fresh.fileno())
+    Path(name).replace(path)
