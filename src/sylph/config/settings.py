@@ -304,7 +304,7 @@ class Server(Part, frozen=True, kw_only=True):
         float, Meta(gt=0, description="Requests that one credential may make per second; four seconds' worth at once.")
     ] = 500.0
     body_mb: Annotated[float, Meta(gt=0, description="Megabytes that the body of a request may have.")] = 1.0
-    upload_mb: Annotated[float, Meta(gt=0, description="Megabytes that an uploaded file may have.")] = 100.0
+    upload_mb: Annotated[float, Meta(gt=0, description="Megabytes that an uploaded file may have.")] = 250.0
     body_seconds: Annotated[
         float, Meta(gt=0, description="Seconds that a body may take; one more for each 8 kB that have come.")
     ] = 20.0

@@ -36,6 +36,7 @@ class Watcher(Protocol):
     async def after(self, session: str, call: str, workspace: str, *, ok: bool) -> list[FilesChanged]: ...
     def left(self, session: str, calls: Iterable[str], workspace: str) -> list[FilesChanged]: ...
     def done(self, session: str, call: str) -> None: ...
+    def busy(self, workspace: str, paths: Sequence[str]) -> list[str]: ...
 
 
 class Unwatched:
@@ -52,6 +53,9 @@ class Unwatched:
         return []
 
     def done(self, session: str, call: str) -> None: ...
+
+    def busy(self, workspace: str, paths: Sequence[str]) -> list[str]:  # noqa: ARG002
+        return []
 
 
 class _Open(Struct, frozen=True, kw_only=True):
@@ -146,6 +150,17 @@ class Checkpoints:
             self._file(place, session, call).unlink(missing_ok=True)
         if not self._open:
             self._unuse()
+
+    def busy(self, workspace: str, paths: Sequence[str]) -> list[str]:
+        """The workspaces in which calls run that would be taken to have changed these: `workspace`, or others of ours.
+
+        Whoever changes them now has to say so, as a call does: by `before`, `after` and `done`.
+        """
+        places = {each.place for each in self._open.values()}
+        near = {os.fsdecode(place.root) for place in places if any(_in(place.root, path) for path in paths)}
+        if _others(self.folder / "open" / self._place(workspace).name, ""):
+            near.add(os.fsdecode(self._place(workspace).root))
+        return sorted(near)
 
     def _find(self, session: str, call: str, workspace: str) -> _Open | None:
         """The checkpoint of a call: of this process, or one that a killed process left."""
@@ -320,6 +335,10 @@ def _claimed(claims: Path, offset: int, key: str) -> dict[str, FileState | None]
             if by != key:
                 found[path] = after
     return found
+
+
+def _in(root: bytes, path: str) -> bool:
+    return os.fsencode(path).startswith(root + b"/")
 
 
 def _others(folder: Path, key: str) -> bool:

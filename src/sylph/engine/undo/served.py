@@ -1,6 +1,6 @@
 """Checkpoints and undo as they were: every change comes from a recording, and no file is touched."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sylph.core import facts
 from sylph.core.changes import FilesChanged, FilesRestored, UndoStarted
@@ -45,6 +45,9 @@ class ServedWatcher:
         return found
 
     def done(self, session: str, call: str) -> None: ...
+
+    def busy(self, workspace: str, paths: Sequence[str]) -> list[str]:  # noqa: ARG002
+        return []
 
 
 class ServedUndo:

@@ -25,12 +25,14 @@ from sylph.interfaces.http import (
     streams,
     tools,
 )
+from sylph.interfaces.http.files import archive, deleting, listing, moving, reading, searching, workspaces, writing
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.pages import routes as pages
 from sylph.interfaces.http.route import Routes, declared_by
 from sylph.interfaces.http.schema import document
 
 logger = logging.getLogger("sylph.http")
+FILES = tuple(each.routes for each in (workspaces, listing, reading, writing, moving, deleting, archive, searching))
 SUBJECTS: tuple[Routes, ...] = (
     health.routes,
     login.routes,
@@ -45,6 +47,7 @@ SUBJECTS: tuple[Routes, ...] = (
     policy.routes,
     credentials.routes,
     status.routes,
+    *FILES,
 )
 
 

@@ -10,6 +10,7 @@ from sylph.app import App
 from sylph.interfaces.http.access.rates import Attempts
 from sylph.interfaces.http.address import Address
 from sylph.interfaces.http.keys import Keys
+from sylph.interfaces.http.memory import Memory
 from sylph.interfaces.http.services import Services
 from sylph.reload import Live
 
@@ -32,3 +33,4 @@ class House(Struct, frozen=True, kw_only=True):
     """What the model services said last."""
     editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by whoever changes a file of the user's."""
+    files: Memory = field(default_factory=Memory)

@@ -32,6 +32,19 @@ STATUS: dict[str, int] = {
     "secret_in_url": 400,
     "bad_request": 400,
     "too_slow": 408,
+    "outside_workspace": 403,
+    "protected_path": 403,
+    "permission_denied": 403,
+    "is_directory": 409,
+    "not_a_directory": 409,
+    "not_a_file": 409,
+    "symlink_loop": 409,
+    "exists": 409,
+    "not_text": 409,
+    "not_a_repository": 409,
+    "changed_meanwhile": 412,
+    "bad_range": 416,
+    "no_space": 507,
 }
 MEDIA = "application/problem+json"
 

@@ -1,5 +1,6 @@
 """No secrets in addresses: they end up in histories, logs and other sites' statistics."""
 
+import re
 from urllib.parse import unquote_plus
 
 from sylph.interfaces.http.problems import Denied
@@ -24,7 +25,8 @@ SECRET = frozenset(
         "sylph",
     }
 )
-PREFIX = "sylph_"
+# A file may be called sylph_notes.txt.
+TOKEN = re.compile(r"sylph_[\w-]{40,}")
 
 
 def check(query: bytes) -> None:
@@ -33,7 +35,7 @@ def check(query: bytes) -> None:
         return
     for each in query.decode("latin-1").split("&"):
         name, _, value = each.partition("=")
-        if unquote_plus(name).strip().lower() in SECRET or unquote_plus(value).startswith(PREFIX):
+        if unquote_plus(name).strip().lower() in SECRET or TOKEN.match(unquote_plus(value)):
             raise Denied(
                 "A credential does not belong into an address.",
                 kind="secret_in_url",

@@ -1,0 +1,189 @@
+"""Files read over HTTP: as text to be looked at, or as the bytes they are."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import Header, Query
+from msgspec import Struct
+from starlette.responses import Response, StreamingResponse
+
+from sylph.core.errors import UserError
+from sylph.interfaces.http.files import names
+from sylph.interfaces.http.files import text as texts
+from sylph.interfaces.http.files.spot import Ground, spot
+from sylph.interfaces.http.files.version import CHUNK, tag_of
+from sylph.interfaces.http.files.workspaces import ground
+from sylph.interfaces.http.house import House
+from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.route import Routes, Versioned, same
+from sylph.tools.document import SAMPLE
+from sylph.tools.images import media_of
+
+routes = Routes("files")
+SHOWN = 5_000_000
+BINARY = "application/octet-stream"
+# What a file says is never run in our origin, whatever a browser takes it for.
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Cache-Control": "private, no-cache",
+}
+RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+class FileView(Struct, frozen=True, kw_only=True):
+    """A file to be looked at. `text` is missing where it holds none."""
+
+    name: str
+    path: str
+    size: int
+    modified: int
+    mode: str
+    """Its permissions, as an octal number."""
+    media: str
+    text: str | None = None
+    encoding: texts.Encoding | None = None
+    """`unknown` is shown with � for its odd bytes, and cannot be edited as text."""
+    line_ends: texts.Ends | None = None
+
+
+EXAMPLE = FileView(
+    name="main.py",
+    path="src/main.py",
+    size=15,
+    modified=1_762_000_000_000,
+    mode="644",
+    media="text/plain",
+    text="print('hello')\n",
+    encoding="utf-8",
+    line_ends="lf",
+)
+
+
+@routes.get("/workspaces/{workspace}/files/text", scope="read", gives=FileView, errors=(404, 409, 413), answer=EXAMPLE)
+async def view(house: House, workspace: str, path: names.Named) -> Versioned[FileView]:
+    """View a file: its text, how it is written, and as ETag its version."""
+    return await asyncio.to_thread(_view, await ground(house, workspace), path)
+
+
+def _view(where: Ground, given: str) -> Versioned[FileView]:
+    with spot(where, given) as found:
+        fd = found.file()
+        try:
+            return Versioned(described(where, found.path.name, where.told(found.path), fd), tag_of(fd))
+        finally:
+            os.close(fd)
+
+
+def described(_: Ground, name: str, told: str, fd: int) -> FileView:
+    stat = os.fstat(fd)
+    head = os.pread(fd, SAMPLE, 0)
+    image = media_of(head)
+    content = None
+    if not image and (texts.read(head) or b"\0" not in head):
+        if stat.st_size > SHOWN:
+            raise UserError(
+                f"{names.shown(name)} has more than {SHOWN:,} bytes.",
+                kind="too_large",
+                details={"size": stat.st_size},
+                next=["get it, or a range of it: GET …/files/content"],
+            )
+        content = texts.read(_all(fd, stat.st_size))
+    return FileView(
+        name=names.shown(name),
+        path=told,
+        size=stat.st_size,
+        modified=stat.st_mtime_ns // 1_000_000,
+        mode=f"{stat.st_mode & 0o7777:o}",
+        media=image or ("text/plain" if content else BINARY),
+        text=content.content if content else None,
+        encoding=content.encoding if content else None,
+        line_ends=content.ends if content else None,
+    )
+
+
+def _all(fd: int, size: int) -> bytes:
+    data = bytearray()
+    while len(data) <= size and (piece := os.pread(fd, CHUNK, len(data))):
+        data += piece
+    return bytes(data)
+
+
+@routes.get("/workspaces/{workspace}/files/content", scope="read", media=BINARY, errors=(404, 409, 416))
+async def content(
+    house: House,
+    workspace: str,
+    path: names.Named,
+    *,
+    inline: Annotated[bool, Query(description="To be shown: images and plain text only.")] = False,
+    range: Annotated[str, Header(max_length=200)] = "",
+    if_range: Annotated[str, Header(max_length=200)] = "",
+    if_none_match: Annotated[str, Header(max_length=2000)] = "",
+) -> Response:
+    """Download a file, or a range of it."""
+    where = await ground(house, workspace)
+    fd, tag, size, name = await asyncio.to_thread(_opened, where, path)
+    try:
+        headers = {**SAFE, "ETag": f'"{tag}"', "Accept-Ranges": "bytes"}
+        if if_none_match and same(tag, if_none_match):
+            os.close(fd)
+            return Response(status_code=304, headers=headers)
+        media = await asyncio.to_thread(_media, fd) if inline else ""
+        headers["Content-Disposition"] = names.disposition(name, inline=bool(media))
+        wanted = _range(range, size) if not if_range or if_range.strip('"') == tag else None
+        first, last = wanted or (0, size - 1)
+        headers["Content-Length"] = str(last - first + 1)
+        if wanted:
+            headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+    except BaseException:
+        os.close(fd)
+        raise
+    return StreamingResponse(
+        _pieces(fd, first, last), status_code=206 if wanted else 200, headers=headers, media_type=media or BINARY
+    )
+
+
+def _opened(where: Ground, given: str) -> tuple[int, str, int, str]:
+    with spot(where, given) as found:
+        fd = found.file()
+        try:
+            return fd, tag_of(fd), os.fstat(fd).st_size, found.path.name
+        except BaseException:
+            os.close(fd)
+            raise
+
+
+def _media(fd: int) -> str:
+    """The type of what a browser may show of ours: images that are no documents, and plain text."""
+    head = os.pread(fd, SAMPLE, 0)
+    if image := media_of(head):
+        return image
+    return "text/plain; charset=utf-8" if (found := texts.read(head)) and found.encoding.startswith("utf-8") else ""
+
+
+def _range(given: str, size: int) -> tuple[int, int] | None:
+    """The first and the last byte that are wanted; None for all, also where several ranges are asked for."""
+    found = RANGE.fullmatch(given.replace(" ", ""))
+    if not found or found.group(1, 2) == ("", ""):
+        return None
+    begin, end = found.group(1, 2)
+    first = int(begin) if begin else max(size - int(end), 0)
+    last = min(int(end), size - 1) if begin and end else size - 1
+    if begin and end and int(end) < int(begin):
+        return None
+    if first > last:
+        raise Denied(
+            f"The file has {size} bytes.", kind="bad_range", details={"size": size}, next=["ask for bytes that it has"]
+        )
+    return first, last
+
+
+async def _pieces(fd: int, first: int, last: int) -> AsyncGenerator[bytes, None]:
+    try:
+        while first <= last and (data := await asyncio.to_thread(os.pread, fd, min(CHUNK, last - first + 1), first)):
+            yield data
+            first += len(data)
+    finally:
+        os.close(fd)

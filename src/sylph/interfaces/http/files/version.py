@@ -1,0 +1,75 @@
+"""Which version of a file somebody saw, so that nobody's work is overwritten unseen."""
+
+import hashlib
+import os
+
+from sylph.core.errors import UserError
+from sylph.interfaces.http.files.spot import Spot
+from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.route import same
+
+# Up to here the version is that of the content itself; to read more for each request would cost too much.
+HASHED = 32_000_000
+CHUNK = 262_144
+
+
+def tag_of(fd: int) -> str:
+    """The version of an open file."""
+    found = os.fstat(fd)
+    if found.st_size > HASHED:
+        return f"s{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
+    digest, at = hashlib.blake2b(digest_size=16), 0
+    while data := os.pread(fd, CHUNK, at):
+        digest.update(data)
+        at += len(data)
+    return digest.hexdigest()
+
+
+def expected(spot: Spot, if_match: str) -> None:
+    """Raises where what is there is not what the one who asks has seen."""
+    if not if_match:
+        return
+    fd = spot.file()
+    try:
+        tag = tag_of(fd)
+    finally:
+        os.close(fd)
+    if not same(tag, if_match):
+        raise _changed(spot, tag)
+
+
+def admit(spot: Spot, *, if_match: str, if_none_match: str, overwrite: bool) -> os.stat_result | None:
+    """What is there and may be replaced; None for a free place. Raises where the one who asks did not expect it."""
+    if spot.stat() is None:
+        if if_match:
+            raise Denied(f"{spot.shown} does not exist any more.", kind="changed", next=["write it without If-Match"])
+        return None
+    fd = spot.file()
+    try:
+        tag, was = tag_of(fd), os.fstat(fd)
+    finally:
+        os.close(fd)
+    if if_none_match and same(tag, if_none_match):
+        raise Denied(f"{spot.shown} exists already.", kind="changed", details={"etag": tag}, next=["use another name"])
+    if if_match and not same(tag, if_match):
+        raise _changed(spot, tag)
+    if not (if_match or overwrite):
+        raise UserError(
+            f"{spot.shown} exists already.",
+            kind="exists",
+            details={"etag": tag},
+            next=["give If-Match with the version you saw", "or overwrite=true", "or another name"],
+        )
+    if not os.access(spot.name, os.W_OK, dir_fd=spot.fd):
+        # A rename would get past a file's own write protection; the user meant it.
+        raise UserError(f"{spot.shown} is write-protected.", kind="permission_denied", next=["change its mode first"])
+    return was
+
+
+def _changed(spot: Spot, tag: str) -> Denied:
+    return Denied(
+        f"Somebody changed {spot.shown} meanwhile.",
+        kind="changed",
+        details={"etag": tag},
+        next=["read it again, then repeat the change"],
+    )

@@ -1,0 +1,94 @@
+"""Uploads: straight to the disk, whole or not at all."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.flows.program import Sylph
+from tests.http.served import serving
+from tests.http.workspace import Workspace, problem
+from tests.model_server import ModelServer
+
+
+@pytest.fixture
+async def workspace(sylph: Sylph, scripted: ModelServer) -> AsyncGenerator[Workspace, None]:
+    (sylph.home / "sylph" / "config.toml").write_text("probe = false\n[server]\nupload_mb = 3\n")
+    async with serving(sylph) as served:
+        yield await Workspace.of(served)
+
+
+def left(root: Path) -> list[str]:
+    return sorted(str(each.relative_to(root)) for each in root.rglob("*"))
+
+
+async def pieces(count: int, size: int = 100_000, pause: float = 0) -> AsyncGenerator[bytes, None]:
+    for _ in range(count):
+        yield b"x" * size
+        await asyncio.sleep(pause)
+
+
+async def test_a_file_is_uploaded_whole_and_not_over_another(workspace: Workspace) -> None:
+    done = await workspace.put("/content", path="new/folder/a.bin", content=pieces(20))
+    assert done.status_code == 200, done.text
+    assert (workspace.root / "new/folder/a.bin").stat().st_size == done.json()["size"] == 2_000_000
+    seen = (await workspace.get("/content", path="new/folder/a.bin")).headers["etag"]
+    assert seen == done.headers["etag"]
+    assert problem(await workspace.put("/content", path="new/folder/a.bin", content=b"2")) == (409, "exists")
+    (workspace.root / "new/folder/a.bin").chmod(0o751)
+    over = await workspace.put("/content", path="new/folder/a.bin", content=b"2", overwrite="true")
+    assert not over.json()["created"]
+    assert (workspace.root / "new/folder/a.bin").read_bytes() == b"2"
+    assert (workspace.root / "new/folder/a.bin").stat().st_mode & 0o777 == 0o751
+    late = await workspace.put("/content", path="new/folder/a.bin", content=b"3", headers={"If-Match": seen})
+    assert problem(late) == (412, "changed")
+    assert problem(await workspace.put("/content", path="new", content=b"3", overwrite="true")) == (409, "is_directory")
+    assert problem(await workspace.put("/content", path="new/folder/a.bin/b", content=b""))[1] == "not_a_directory"
+    assert left(workspace.root) == ["new", "new/folder", "new/folder/a.bin"]
+
+
+async def test_what_is_too_large_leaves_nothing(workspace: Workspace) -> None:
+    told = await workspace.put("/content", path="sub/a.bin", content=b"x" * 3_000_001)
+    assert problem(told) == (413, "too_large")
+    # Without a length it is known only when it has come.
+    counted = await workspace.put("/content", path="sub/a.bin", content=pieces(40))
+    assert problem(counted) == (413, "too_large")
+    assert left(workspace.root) == []
+
+
+async def test_a_cut_upload_leaves_nothing_and_the_old_content_stays(workspace: Workspace) -> None:
+    (workspace.root / "old.bin").write_bytes(b"old")
+
+    async def cut() -> AsyncGenerator[bytes, None]:
+        yield b"x" * 500_000
+        await asyncio.sleep(0.3)
+        raise ConnectionAbortedError
+
+    for path in ("old.bin", "sub/new.bin"):
+        with pytest.raises((ConnectionAbortedError, httpx2.HTTPError)):
+            await workspace.put("/content", path=path, content=cut(), overwrite="true")
+    await asyncio.sleep(0.3)
+    assert left(workspace.root) == ["old.bin"]
+    assert (workspace.root / "old.bin").read_bytes() == b"old"
+
+
+async def test_a_slow_upload_holds_nobody_up_and_a_kill_leaves_nothing(workspace: Workspace) -> None:
+    slow = asyncio.create_task(workspace.put("/content", path="slow.bin", content=pieces(100, 10, 0.05)))
+    await asyncio.sleep(0.3)
+    async with asyncio.timeout(3):
+        assert (await workspace.put("/content", path="fast.bin", content=b"x")).status_code == 200
+    assert left(workspace.root) == ["fast.bin"]
+    workspace.served.kill()
+    with pytest.raises(httpx2.HTTPError):
+        await slow
+    assert left(workspace.root) == ["fast.bin"]
+
+
+async def test_of_two_uploads_to_a_free_name_one_is_refused(workspace: Workspace) -> None:
+    both = await asyncio.gather(
+        *(workspace.put("/content", path="a.bin", content=pieces(5, 1000 + each, 0.02)) for each in range(2))
+    )
+    assert sorted(each.status_code for each in both) == [200, 409]
+    won = next(number for number, each in enumerate(both) if each.status_code == 200)
+    assert (workspace.root / "a.bin").stat().st_size == 5 * (1000 + won)
