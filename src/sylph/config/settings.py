@@ -309,6 +309,9 @@ class Server(Part, frozen=True, kw_only=True):
         float, Meta(gt=0, description="Seconds that a body may take; one more for each 8 kB that have come.")
     ] = 20.0
     header_seconds: Annotated[float, Meta(gt=0, description="Seconds that the head of a request may take.")] = 10.0
+    mode: Annotated[
+        Mode, Meta(description="Loosest mode of sessions that clients of `/v1` begin; none of them can loosen it.")
+    ] = "ask"
 
 
 class Settings(Part, frozen=True, kw_only=True):

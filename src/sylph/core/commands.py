@@ -3,7 +3,7 @@
 import msgspec
 
 from sylph.core.facts import Delivery, Mode
-from sylph.core.messages import Image
+from sylph.core.messages import Form, Image
 from sylph.core.permission import Rule
 from sylph.core.tool import Picture
 
@@ -20,6 +20,7 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     """Pictures and documents that go with it."""
     images: tuple[Image, ...] = ()
     """The same, where the session has them already."""
+    form: Form | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

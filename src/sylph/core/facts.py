@@ -9,7 +9,7 @@ from sylph.core.changes import FILE_FACTS
 from sylph.core.deliveries import DELIVERIES
 from sylph.core.errors import Trouble
 from sylph.core.events import Fact
-from sylph.core.messages import Image, Usage
+from sylph.core.messages import Form, Image, Usage
 from sylph.core.permission import NOWHERE, Decision, Effect, Mode, Reach, Risk, Rule
 
 Outcome = Literal["finished", "failed", "cancelled", "budget", "interrupted"]
@@ -114,7 +114,7 @@ class SessionRole(Fact, frozen=True, kw_only=True):
 class InputReceived(Fact, frozen=True, kw_only=True):
     """Somebody said something. Once this is written the message is kept; `key` makes a repeated send one message.
 
-    The turn of a `dry_run` shows what it would do and changes nothing.
+    The turn of a `dry_run` shows what it would do and changes nothing. `form` is how the answer is wanted.
     """
 
     wire: ClassVar[str] = "input.received"
@@ -125,6 +125,7 @@ class InputReceived(Fact, frozen=True, kw_only=True):
     key: str = ""
     dry_run: bool = False
     images: tuple[Image, ...] = ()
+    form: Form | None = None
 
     @property
     def blobs(self) -> tuple[str, ...]:

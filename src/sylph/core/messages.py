@@ -44,6 +44,17 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it is a picture of, for the model and the person."""
 
 
+class Form(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the answer to a message is wanted, where it matters."""
+
+    schema: str = ""
+    """The JSON Schema that its text must follow, as JSON."""
+    tokens: int | None = None
+    """How long each answer of the model may be."""
+    effort: str = ""
+    """How much to think."""
+
+
 class Native(msgspec.Struct, frozen=True):
     """An answer as its model's service told it, reasoning with its signatures included.
 

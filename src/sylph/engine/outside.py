@@ -186,6 +186,7 @@ class _Reader:
             actor=event.actor,
             dry_run=body.dry_run,
             images=body.images,
+            form=body.form,
         )
         return Happening(seq=event.seq, command=said, fresh=start and self._open, rest=start and not self._open)
 

@@ -142,6 +142,7 @@ class Session:
                 key=command.key,
                 dry_run=command.dry_run,
                 images=(*command.images, *images),
+                form=command.form,
             )
             blobs = [(name, file.data) for name, file in kept.items()]
             await self._begin(received, actor=command.actor, blobs=blobs)
@@ -215,7 +216,9 @@ class Session:
             id = input_id(self.floor.summary.inputs + 1)
             old = self.floor.message(first)
             dry = command.dry_run or old.dry_run
-            said = facts.InputReceived(id=id, text=command.text or old.text, dry_run=dry, images=old.images)
+            said = facts.InputReceived(
+                id=id, text=command.text or old.text, dry_run=dry, images=old.images, form=old.form
+            )
             self._retries[id] = again
             await self._begin(facts.HistoryRewound(to=began, why="retry"), said)
         return id

@@ -6,7 +6,7 @@ from sylph.core import budget, deliveries, facts
 from sylph.core.changes import FilesRestored, UndoStarted
 from sylph.core.events import Event, Fact
 from sylph.core.facts import Answered, Asked, Mode, Step
-from sylph.core.messages import Usage
+from sylph.core.messages import Form, Usage
 from sylph.core.permission import Rule
 from sylph.core.text import first_line
 from sylph.engine import cause
@@ -75,6 +75,9 @@ class Summary(msgspec.Struct):
     queue: dict[str, str] = {}
     follows: list[str] = []
     dry_inputs: list[str] = []
+    forms: dict[str, Form] = {}
+    form: Form | None = None
+    """How the answer of the open turn is wanted."""
     keys: dict[str, str] = {}
     grants: list[Rule] = []
     told: dict[str, str] = {}
@@ -117,6 +120,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
             state.asked, state.open_calls, state.undoing, state.outbox = {}, {}, "", {}
+            state.forms, state.form = {}, None
             state.usage, state.cost, state.guessed, state.warned = Usage(), None, 0, []
         case facts.SessionRenamed(title=title):
             state.title = title
@@ -148,7 +152,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.resumed, state.asked = attempt, {}
         case facts.TurnEnded():
             state.open_turn = state.open_input = ""
-            state.dry_run = False
+            state.dry_run, state.form = False, None
             state.asked, state.answers, state.open_calls = {}, {}, {}
             kept = state.queue.keys() | state.outbox.keys()
             state.origins = {name: seq for name, seq in state.origins.items() if name in kept}
@@ -223,6 +227,8 @@ def _receive(state: Summary, body: facts.InputReceived) -> None:
         state.follows.append(body.id)
     if body.dry_run:
         state.dry_inputs.append(body.id)
+    if body.form:
+        state.forms[body.id] = body.form
     if body.key:
         state.keys[body.key] = body.id
     if not state.title:
@@ -235,13 +241,14 @@ def _without(roles: dict[str, str], role: str) -> dict[str, str]:
 
 def _unqueue(state: Summary, id: str) -> None:
     state.queue.pop(id, None)
+    state.forms.pop(id, None)
     for waiting in (state.follows, state.dry_inputs):
         if id in waiting:
             waiting.remove(id)
 
 
 def _start(state: Summary, event: Event, input: str) -> None:
-    state.dry_run = input in state.dry_inputs
+    state.dry_run, state.form = input in state.dry_inputs, state.forms.get(input)
     _unqueue(state, input)
     state.turns += 1
     state.open_turn, state.open_input, state.open_since = event.turn, input, event.ts

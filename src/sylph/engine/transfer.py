@@ -161,9 +161,9 @@ def _unvouched(log: Log, parent: str, records: list[Record]) -> list[Fact]:
 
 
 def _mentioned(records: list[Record]) -> list[str]:
-    finished = (event_of(record).body for record in records if record.type == "tool.finished")
-    named = (name for body in finished if isinstance(body, facts.ToolFinished) for name in body.blobs)
-    return list(dict.fromkeys(named))
+    bodies = (event_of(record).body for record in records if record.type in ("tool.finished", "input.received"))
+    held = (body.blobs for body in bodies if isinstance(body, facts.ToolFinished | facts.InputReceived))
+    return list(dict.fromkeys(name for names in held for name in names))
 
 
 def parse(lines: Iterable[bytes]) -> tuple[list[Record], list[tuple[str, str, bytes]]]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -10,7 +12,7 @@ from sylph.core import facts, signals
 from sylph.core.errors import BudgetSpent, ProviderError
 from sylph.core.events import Fact, Signal
 from sylph.core.ids import call_id
-from sylph.core.messages import Message, ToolCall
+from sylph.core.messages import Form, Message, ToolCall
 from sylph.core.plugin import Note, Plugin, Situation
 from sylph.core.provider import ModelInfo, Reply, Request
 from sylph.engine import compact, prompt
@@ -222,6 +224,7 @@ def _question(floor: Floor, hands: Hands) -> Call:
         tools=() if chat_only else hands.executor.specs,
         family=floor.summary.root,
         image=floor.image,
+        **_form(floor.summary.form),
     )
     return Call(
         model=model,
@@ -232,6 +235,14 @@ def _question(floor: Floor, hands: Hands) -> Call:
         moved=floor.summary.moved,
         payer=payer(floor.summary),
     )
+
+
+def _form(form: Form | None) -> dict[str, Any]:
+    """What a request is told of how its answer is wanted."""
+    if form is None:
+        return {}
+    schema = msgspec.json.decode(form.schema) if form.schema else None
+    return {"max_tokens": form.tokens, "effort": form.effort, "schema": schema}
 
 
 def chats(info: ModelInfo) -> bool:

@@ -27,6 +27,7 @@ from sylph.interfaces.http import (
 )
 from sylph.interfaces.http.files import archive, deleting, listing, moving, reading, searching, workspaces, writing
 from sylph.interfaces.http.house import House
+from sylph.interfaces.http.openai.routes import OPENAI
 from sylph.interfaces.http.pages import routes as pages
 from sylph.interfaces.http.route import Routes, declared_by
 from sylph.interfaces.http.schema import document
@@ -48,6 +49,7 @@ SUBJECTS: tuple[Routes, ...] = (
     credentials.routes,
     status.routes,
     *FILES,
+    *OPENAI,
 )
 
 

@@ -45,6 +45,9 @@ STATUS: dict[str, int] = {
     "changed_meanwhile": 412,
     "bad_range": 416,
     "no_space": 507,
+    "model_not_found": 404,
+    "gone": 409,
+    "closing": 503,
 }
 MEDIA = "application/problem+json"
 

@@ -34,6 +34,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     """None for what anybody may, without a credential."""
     takes: Any = None
     gives: Any = None
+    streams: Any = None
+    """The events of `text/event-stream`, where the route can answer with that."""
     media: str = JSON
     status: int = 200
     errors: tuple[int, ...] = ()

@@ -19,6 +19,7 @@ from sylph.interfaces.http.guard import Guard, Own
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.listening import listen_own
+from sylph.interfaces.http.openai.errors import Translated
 from sylph.interfaces.http.tls.shown import Shown
 from sylph.interfaces.http.wire import Wire, wire
 from sylph.reload import Live
@@ -49,8 +50,8 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     own = listen_own(app.config.data / OWN)
     guard = Guard(api, keys, server, entrance.address)
     servers = [
-        _server(guard, wire(server.connections, server.header_seconds), server, entrance),
-        _server(Own(api, server), wire(server.connections, server.header_seconds, own=True), server),
+        _server(Translated(guard), wire(server.connections, server.header_seconds), server, entrance),
+        _server(Translated(Own(api, server)), wire(server.connections, server.header_seconds, own=True), server),
     ]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,0 +1,157 @@
+"""What `/v1/responses` answers with: the response, and the events it is streamed in."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from sylph.core.messages import Usage
+from sylph.interfaces.http.openai.begin import RESPONSE
+from sylph.interfaces.http.openai.chat import InputDetails, OutputDetails, finish_of, troubled
+from sylph.interfaces.http.openai.errors import failed
+from sylph.interfaces.http.openai.tale import Tale
+
+Status = Literal["in_progress", "completed", "incomplete", "failed", "cancelled"]
+REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class OutputPart(Struct, frozen=True, kw_only=True):
+    type: Literal["output_text"] = "output_text"
+    text: str
+    annotations: list[dict[str, Any]] = []
+
+
+class OutputItem(Struct, frozen=True, kw_only=True):
+    type: Literal["message"] = "message"
+    id: str
+    status: Status
+    role: Literal["assistant"] = "assistant"
+    content: list[OutputPart] = []
+
+
+class ResponseUsage(Struct, frozen=True, kw_only=True):
+    """What all model calls of the turn have used together, those between tool calls too."""
+
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
+
+
+class ResponseError(Struct, frozen=True, kw_only=True):
+    code: str
+    message: str
+
+
+class Incomplete(Struct, frozen=True, kw_only=True):
+    reason: str
+
+
+class ResponseAnswer(Struct, frozen=True, kw_only=True):
+    id: str
+    object: Literal["response"] = "response"
+    created_at: int
+    status: Status
+    model: str
+    output: list[OutputItem]
+    usage: ResponseUsage | None = None
+    error: ResponseError | None = None
+    incomplete_details: Incomplete | None = None
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    metadata: dict[str, str] = {}
+    store: bool = True
+    background: bool = False
+    parallel_tool_calls: bool = True
+    temperature: float | None = None
+    top_p: float | None = None
+    tool_choice: Literal["auto"] = "auto"
+    tools: list[dict[str, Any]] = []
+    session: str = ""
+    """The session of Sylph that it is a turn of."""
+
+
+class ResponseEvent(Struct, frozen=True, kw_only=True):
+    """One event of a streamed response. The `type` tells which of the others are there."""
+
+    type: Literal[
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+    ]
+    sequence_number: int
+    response: ResponseAnswer | UnsetType = UNSET
+    output_index: int | UnsetType = UNSET
+    content_index: int | UnsetType = UNSET
+    item_id: str | UnsetType = UNSET
+    item: OutputItem | UnsetType = UNSET
+    part: OutputPart | UnsetType = UNSET
+    delta: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    logprobs: list[dict[str, Any]] | UnsetType = UNSET
+
+
+class Deleted(Struct, frozen=True, kw_only=True):
+    id: str
+    object: Literal["response"] = "response"
+    deleted: bool = True
+
+
+def response_id(tale: Tale, number: int, *, store: bool) -> str:
+    """It tells where the reply is in the log; that of one which is not to be found again leads nowhere."""
+    return f"{RESPONSE}{tale.session}_{tale.input}_{number}{'' if store else '_unstored'}"
+
+
+def item_of(tale: Tale, number: int, status: Status) -> OutputItem:
+    text = tale.replies[number].text
+    parts = [OutputPart(text=text)] if status != "in_progress" else []
+    return OutputItem(id=f"msg_{tale.session}_{tale.input}_{number}", status=status, content=parts)
+
+
+def answer_of(tale: Tale, number: int, *, store: bool = True, model: str = "", **more: Any) -> ResponseAnswer:
+    """A reply as a response, as far as it has come."""
+    reply = tale.replies[number]
+    trouble = troubled(tale, number) if tale.whole(number) else None
+    status, incomplete = _status(tale, number)
+    item: Status = "completed" if status == "completed" else "incomplete"
+    error = failed(trouble)[1].error if trouble else None
+    return ResponseAnswer(
+        id=response_id(tale, number, store=store),
+        created_at=tale.created // 1000,
+        status=status,
+        model=tale.model or model,
+        output=[item_of(tale, number, item)] if reply.text and status != "in_progress" else [],
+        usage=_usage(reply.usage) if status != "in_progress" else None,
+        error=ResponseError(code=error.code or "", message=error.message) if error and status == "failed" else None,
+        incomplete_details=Incomplete(reason=incomplete) if incomplete else None,
+        store=store,
+        session=tale.session,
+        **more,
+    )
+
+
+def _status(tale: Tale, number: int) -> tuple[Status, str]:
+    if not tale.whole(number):
+        return "in_progress", ""
+    if trouble := troubled(tale, number):
+        return ("cancelled" if trouble.kind == "cancelled" else "failed"), ""
+    reason = REASONS.get(finish_of(tale, tale.replies[number]), "")
+    return ("incomplete" if reason else "completed"), reason
+
+
+def _usage(usage: Usage) -> ResponseUsage:
+    return ResponseUsage(
+        input_tokens=usage.input,
+        input_tokens_details=InputDetails(cached_tokens=usage.cached),
+        output_tokens=usage.output,
+        output_tokens_details=OutputDetails(reasoning_tokens=usage.reasoning),
+        total_tokens=usage.input + usage.output,
+    )
