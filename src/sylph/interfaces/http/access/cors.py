@@ -6,11 +6,13 @@ from sylph.interfaces.http.access.asked import Asked
 from sylph.interfaces.http.access.headers import Pairs
 
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
-HEADERS = "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, X-Sylph, X-Sylph-Session, "
-# What the client libraries of these dialects tell of themselves.
-HEADERS += ", ".join(
-    f"X-Stainless-{name}"
-    for name in ("Arch", "Helper-Method", "Lang", "OS", "Package-Version", "Retry-Count", "Runtime", "Runtime-Version")
+# What the client libraries of `/v1` tell of themselves.
+TOLD = ("Arch", "Helper-Method", "Lang", "OS", "Package-Version", "Retry-Count", "Runtime", "Runtime-Version")
+HEADERS = ", ".join(
+    [
+        "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, X-Sylph, X-Sylph-Session",
+        *(f"X-Stainless-{name}" for name in TOLD),
+    ]
 )
 SHOWN = b"ETag, Location, Retry-After, Content-Disposition, X-Sylph-Session"
 SECONDS = "600"
