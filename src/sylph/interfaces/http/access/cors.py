@@ -10,7 +10,8 @@ METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 TOLD = ("Arch", "Helper-Method", "Lang", "OS", "Package-Version", "Retry-Count", "Runtime", "Runtime-Version")
 HEADERS = ", ".join(
     [
-        "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, X-Sylph, X-Sylph-Session",
+        "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, X-Sylph",
+        "X-Sylph-Session",
         *(f"X-Stainless-{name}" for name in TOLD),
     ]
 )
