@@ -38,7 +38,7 @@ from sylph.engine.sandbox.hosts import rules_of
 from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits, chats
 from sylph.engine.undo.view import Rules
-from sylph.faculties import courier, scout
+from sylph.faculties import courier, identity, scout
 from sylph.net import visit
 from sylph.net.address import Proxies
 from sylph.net.http import Client
@@ -297,6 +297,7 @@ def build(config: Config, ask: Ask = str) -> App:
             Plugin(name="web", tools=web.tools),
             Plugin(name="history", tools=(history(LogArchive(store_of(config)), store_of(config)),)),
             scout.plugin(),
+            identity.plugin(config.home),
         ),
         limits=limits_of(config),
         routes=routes_of(config),

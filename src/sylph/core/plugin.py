@@ -1,8 +1,8 @@
 """The one seam: every faculty, built in or third party, is a Plugin value."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sylph.core.tool import Tool
 
@@ -20,6 +20,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     now: int
     chat_only: bool = False
     """The model gets no tools: what is only of use with them need not be told."""
+    told: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was told last, by topic: who has nothing more to say on a topic may have to take it back."""
 
 
 class Note(Struct, frozen=True):

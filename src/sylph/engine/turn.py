@@ -110,6 +110,7 @@ async def notes(floor: Floor, hands: Hands) -> list[Fact]:
         model=summary.model,
         now=floor.now,
         chat_only=chats(hands.gateway.info(_model(floor, hands))),
+        told=summary.told,
     )
     found: list[Note] = []
     for step in hands.plugin.prepare:

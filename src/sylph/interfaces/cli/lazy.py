@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "disconnect": Entry("disconnect", "Forget the key and the login of a service."),
     "tools": Entry("tools", "What the agent can do, and what of it needs your yes."),
     "policy": Entry("policy", "The rules about what may be done, and why a call would be allowed or not."),
+    "identity": Entry("identity", "Who Sylph is, which rules it keeps, where it runs: soul, rules, deployment."),
     "config": Entry("settings", "Show and change the configuration."),
     "doctor": Entry("doctor", "Check that everything Sylph needs is there and in order."),
     "verify": Entry("verify", "Prove that no session's log was changed."),

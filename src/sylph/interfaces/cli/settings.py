@@ -1,11 +1,7 @@
 """`sylph config`: what is configured, where it comes from, and how to change it."""
 
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 import msgspec
@@ -14,6 +10,7 @@ from sylph.config import Config, Settings
 from sylph.config.keys import effective, is_secret, shown, type_at
 from sylph.core.errors import UserError
 from sylph.interfaces.cli.door import Door, put, put_json, put_table
+from sylph.interfaces.cli.editing import by_editor
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
 
@@ -131,17 +128,7 @@ def _edited(text: str, editor: str) -> str:
     """The text as the editor leaves it. It is checked here; what was written is not thrown away if it is wrong."""
     from sylph.interfaces.settings import checked
 
-    with tempfile.NamedTemporaryFile("w", suffix=".toml", delete=False, encoding="utf-8") as file:
-        file.write(text)
-    draft = Path(file.name)
-    try:
-        code = subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode
-    except OSError as error:
-        raise UserError(
-            f"The editor {editor!r} cannot be started.", next=["set EDITOR", "sylph config path"]
-        ) from error
-    if code:
-        raise UserError(f"The editor ended with {code}; nothing was changed.", kind="failed")
+    draft = by_editor(text, editor, ".toml")
     try:
         kept = checked(draft.read_text(encoding="utf-8"), _readable(text))
     except UserError as error:
