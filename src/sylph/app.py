@@ -1,7 +1,7 @@
 """The composition root: the one place where the parts meet."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from sylph.core.text import count
 from sylph.engine.archive import LogArchive
 from sylph.engine.budget.accounts import Account, payer
 from sylph.engine.budget.purse import FilePurse
-from sylph.engine.budget.store import Stand
+from sylph.engine.budget.store import Hold, Stand
 from sylph.engine.compact import Squeeze
 from sylph.engine.executor import Bounds
 from sylph.engine.gateway import Gateway, Patience
@@ -230,6 +230,10 @@ class App(Struct, kw_only=True):
         """How the budgets stand that a session draws on, or that all share. Where nothing can be written, unknown."""
         return [] if self.runtime.log.read_only else await self.purse.stands(payer(summary) if summary else None)
 
+    async def put_aside(self) -> list[Hold]:
+        """What is put aside for calls whose end nobody knows."""
+        return [] if self.runtime.log.read_only else await self.purse.unknown()
+
     def sandboxed(self, *, wanted: bool | None = None) -> bool:
         """Whether a session's commands are confined: as the user wants it now, else as it is set."""
         return self.config.settings.sandbox.enabled if wanted is None else wanted
@@ -280,8 +284,13 @@ async def _complaint(endpoint: Endpoint, client: Client) -> str:
     return f"{where}: it has no model that can chat."
 
 
-def build(config: Config, ask: Ask = str) -> App:
-    """Everything, put together. Opens the store, reaches out to nobody. `ask` gets a passphrase from a person."""
+def build(
+    config: Config, ask: Ask = str, engine: Callable[[Parts], Runtime] | None = None, kind: type[App] = App
+) -> App:
+    """Everything, put together. Opens the store, reaches out to nobody. `ask` gets a passphrase from a person.
+
+    With another `engine` the store is that one's affair.
+    """
     proxies = proxies_of(config)
     client = Client(proxies=proxies)
     web = _web(config, client, proxies)
@@ -309,8 +318,8 @@ def build(config: Config, ask: Ask = str) -> App:
         undo=_rules(config),
         veil=veil,
     )
-    runtime = Runtime(open_log(config), parts)
-    return App(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
+    runtime = engine(parts) if engine else Runtime(open_log(config), parts)
+    return kind(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
 
 
 def consent_of(config: Config) -> Consent:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from sylph.access import services_named, ways_of
+from sylph.access import folder_of, services_named, ways_of
 from sylph.app import App, bounds_of, consent_of, limits_of, patience_of, routes_of
 from sylph.config import Config, load
 from sylph.config.budget import budget_of
@@ -49,6 +49,7 @@ LIVE = (
     "log_level",
 )
 SERVICES = ("providers", "local", "logins", "credentials", "probe")
+logger = logging.getLogger(__name__)
 Stamp = tuple[int, int, int] | None
 
 
@@ -62,6 +63,7 @@ class Live:
     def __init__(self, app: App) -> None:
         self._app, self._began = app, app.config
         self._stamp = _stamp(app.config.file)
+        self._keys = _stamps(folder_of(app.config))
         self.trouble: UserError | None = None
         """Why the file as it is now cannot be used; what counted before counts on."""
 
@@ -71,7 +73,7 @@ class Live:
         return sorted(key for key in _changed(self._began, self._app.config) if not is_live(key))
 
     def look(self) -> None:
-        """Takes up the file if somebody else has changed it."""
+        """Takes up the file, and the credentials, if somebody else has changed them."""
         stamp = _stamp(self._app.config.file)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -79,6 +81,12 @@ class Live:
                 self.take()
             except UserError as error:
                 self.trouble = error
+        if (keys := _stamps(folder_of(self._app.config))) != self._keys:
+            self._keys = keys
+            try:
+                self.reconnect()
+            except UserError as error:
+                logger.warning("the credentials cannot be taken up: %s", error)
 
     def take(self) -> list[str]:
         """Reads the file, takes up what can be, and tells which keys have changed. Raises UserError; then all stays."""
@@ -128,6 +136,10 @@ class Live:
         _redirect(parts.courier, config)
         logging.getLogger().setLevel(config.settings.log_level.upper())
         app.config = config
+
+
+def _stamps(folder: Path) -> dict[str, Stamp]:
+    return {path.name: _stamp(path) for path in folder.iterdir()} if folder.is_dir() else {}
 
 
 def _redirect(way: object, config: Config) -> None:

@@ -312,6 +312,9 @@ class Server(Part, frozen=True, kw_only=True):
     mode: Annotated[
         Mode, Meta(description="Loosest mode of sessions that clients of `/v1` begin; none of them can loosen it.")
     ] = "ask"
+    resume: Annotated[
+        bool, Meta(description="When the server starts, go on with turns and deliveries that were left open.")
+    ] = True
 
 
 class Settings(Part, frozen=True, kw_only=True):

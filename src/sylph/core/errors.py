@@ -10,6 +10,7 @@ SylphError
 │   │   └── Conflict    somebody else wrote to this session
 │   ├── SessionBusy     another process works on this session
 │   ├── NotFound        no such session, turn, question …
+│   ├── ServerGone      the server that did the work is not there any more
 │   ├── NoModel         there is no model to think with
 │   └── BudgetSpent     the turn used up its rounds, time or money
 └── ProviderError       for the gateway: what the model's service did wrong
@@ -94,6 +95,12 @@ class NotFound(UserError):
     """There is no such thing."""
 
     kind = "not_found"
+
+
+class ServerGone(UserError):
+    """The server that did the work is not there any more."""
+
+    kind = "server_gone"
 
 
 class NoModel(UserError):

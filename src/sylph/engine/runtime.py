@@ -160,6 +160,11 @@ class Runtime:
         sweep.sweep(self._log, self._undo, days=days, now=self._clock.now(), key=self.veil.key)
 
     @property
+    def pid(self) -> int:
+        """The process that runs the turns."""
+        return os.getpid()
+
+    @property
     def log(self) -> Log:
         return self._log
 
@@ -225,6 +230,26 @@ class Runtime:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(each.outbox.tried() for each in mine))
+
+    async def rest(self, seconds: float) -> int:
+        """Gives turns that run a moment to end; those that wait for a person are not waited for. How many still run."""
+        running = [
+            each
+            for each in self._sessions.values()
+            if each.busy and each.floor.state not in ("awaiting_user", "paused")
+        ]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(each.settled() for each in running))
+        return sum(each.busy for each in self._sessions.values())
+
+    async def back(self) -> None:
+        """Returns when whoever runs the turns is there."""
+
+    def tidy(self) -> None:
+        """What a process that runs for long does now and then: forgets contents that no undo will want any more."""
+        if self._checkpoints and sweep.due(self._undo):
+            self._sweep()
 
     def _open(self, session: str) -> Session:
         known = self._sessions.get(session)

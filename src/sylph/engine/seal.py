@@ -88,17 +88,18 @@ def seal(session: str, head: Head, draft: Draft) -> Record:
 
 def tidy(fact: Fact) -> Fact:
     """The same fact with `?` for half characters, which no encoding can keep: names of files may hold them."""
-    return msgspec.convert(_whole(msgspec.to_builtins(fact)), type(fact))
+    return msgspec.convert(tidy_value(msgspec.to_builtins(fact)), type(fact))
 
 
-def _whole(value: Any) -> Any:
+def tidy_value(value: Any) -> Any:
+    """The same of builtins."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
         case dict():
-            return {_whole(key): _whole(item) for key, item in cast("dict[Any, Any]", value).items()}
+            return {tidy_value(key): tidy_value(item) for key, item in cast("dict[Any, Any]", value).items()}
         case list() | tuple():
-            return [_whole(item) for item in cast("list[Any]", value)]
+            return [tidy_value(item) for item in cast("list[Any]", value)]
         case _:
             return value
 

@@ -29,7 +29,7 @@ async def spent(app: App, by: By, since: str) -> Spent:
     plugins = app.runtime.parts.plugins
     tools = {tool.name: plugin.name for plugin in plugins for tool in plugin.tools}
     rows = await aside(store_of(app.config), lambda query: costs(query, by, began, tools))
-    rows += held([] if app.runtime.log.read_only else await app.purse.unknown(), began)
+    rows += held(await app.put_aside(), began)
     budgets = list(allowance.rows(await app.budgets()))
     return Spent(by=by, since=began, rows=rows, total=summed(rows), budgets=budgets)
 

@@ -75,6 +75,8 @@ async def talk(chat: Chat, summary: Summary | None = None) -> int:
             if chat.terminated:
                 await chat.stop()
                 await chat.rest()
+    if chat.lost:
+        return codes.FAILED.number
     return codes.TERMINATED.number if chat.terminated else 0
 
 

@@ -16,7 +16,7 @@ FAILED: Final = Code(1, "The turn or the command failed.")
 USAGE: Final = Code(2, "The command line or the configuration is wrong.")
 REFUSED: Final = Code(3, "The turn ended, but something it wanted to do was refused: nobody was there to ask.")
 NO_MODEL: Final = Code(4, "There is no model, or its service cannot be used.")
-BUSY: Final = Code(5, "Another process works on this session.")
+BUSY: Final = Code(5, "Another process works on this session, or serves this home.")
 BUDGET: Final = Code(6, "The turn used up its rounds, time or money.")
 STORE: Final = Code(7, "The store is damaged, full or not writable.")
 INTERRUPTED: Final = Code(130, "Interrupted with Ctrl-C.")
@@ -44,6 +44,7 @@ BY_KIND: Final[dict[str, Code]] = {
     "refused": REFUSED,
     "no_model": NO_MODEL,
     "session_busy": BUSY,
+    "server_running": BUSY,
     "conflict": BUSY,
     "budget_spent": BUDGET,
     "store_failed": STORE,

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from sylph.app import App
 from sylph.core import gauge
 from sylph.core.commands import Command, Continue, Interrupt, Send
-from sylph.core.errors import UserError
+from sylph.core.errors import ServerGone, UserError
 from sylph.core.events import Event
-from sylph.core.facts import Answered, Asked, InputCancelled, StateChanged, TurnEnded
+from sylph.core.facts import Answered, Asked, InputCancelled, InputReceived, StateChanged, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.summary import SUMMARY, Summary
 from sylph.interfaces.allowance import used_up
@@ -61,6 +61,8 @@ class Chat:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._warned = 0.0
+        self._coming, self._came = set[str](), set[str]()
+        self.lost = False
         self._messages = Messages()
         self.replies = Replies()
         self._whole: tuple[str, list[Line]] = ("", [])
@@ -90,7 +92,11 @@ class Chat:
     async def send(self, command: Command) -> None:
         if not self.now.id:
             raise UserError("Nothing has been said yet.", next=["type what is to be done"])
-        await self.app.runtime.send(self.now.id, command)
+        id = await self.app.runtime.send(self.now.id, command)
+        if id and id not in self._came:
+            # It will be seen: until then the session is not at rest, whatever is seen before.
+            self._quiet.clear()
+            self._coming.add(id)
 
     async def stop(self) -> None:
         """Ends the running turn, if there still is one."""
@@ -99,7 +105,7 @@ class Chat:
 
     async def rest(self) -> None:
         """Waits until nothing runs any more and all of it was shown."""
-        if self.running or not self._quiet.is_set():
+        if self.running or self._coming or not self._quiet.is_set():
             await self._quiet.wait()
 
     async def enter(self, summary: Summary) -> None:
@@ -107,11 +113,19 @@ class Chat:
         await self._watching.aclose()
         self.now, self._narrator = summary, Narrator(CHAT, self.app.runtime.veil)
         self._narrator.begin(summary)
+        self._coming, self._came = set[str](), set[str]()
         self._quiet.set()
         await self._watching.enter_async_context(beside(self._watch(summary.id, summary.seq)))
         if summary.open_turn or summary.queue:
             self._quiet.clear()
+            await self._go_on(summary)
+
+    async def _go_on(self, summary: Summary) -> None:
+        if summary.pid != self.app.runtime.pid:
             await self.send(Continue())
+        elif self.front.person and (asked := self.asked):
+            # It runs already, by another door's wish; whoever answers first has answered.
+            self.front.ask(self.wanted(), question_lines(asked, self._narrator.calls.get(asked.call)))
 
     async def leave(self) -> None:
         """Goes back to having said nothing."""
@@ -180,13 +194,32 @@ class Chat:
         return called.arguments if called else ""
 
     async def _watch(self, session: str, after: int) -> None:
-        async for event in self.app.runtime.watch(session, after=after):
-            if event.seq:
-                SUMMARY.step(self.now, event)
-            for act in self._narrator.see(event):
-                self.front.perform(act)
-            self.front.note(self._messages.see(event))
-            await self._react(event)
+        while True:
+            try:
+                async for event in self.app.runtime.watch(session, after=after):
+                    after = event.seq or after
+                    await self._see(event)
+            except ServerGone as error:
+                self.front.note(list(trouble_lines(error.trouble)))
+                self._coming.clear()
+                self._quiet.set()
+                if not self.front.person:
+                    self.lost = True
+                    self.front.leave()
+                    return
+            await self.app.runtime.back()
+            self.front.note([line("The server is back.", "dim")])
+
+    async def _see(self, event: Event) -> None:
+        if event.seq:
+            SUMMARY.step(self.now, event)
+        if isinstance(event.body, InputReceived):
+            self._came.add(event.body.id)
+            self._coming.discard(event.body.id)
+        for act in self._narrator.see(event):
+            self.front.perform(act)
+        self.front.note(self._messages.see(event))
+        await self._react(event)
 
     async def _react(self, event: Event) -> None:
         match event.body:
@@ -200,7 +233,7 @@ class Chat:
             case SessionFailed(trouble=trouble):
                 self.front.note(list(trouble_lines(trouble)))
                 self._quiet.set()
-            case TurnEnded() | StateChanged() | InputCancelled() if not self.running:
+            case TurnEnded() | StateChanged() | InputCancelled() if not self.running and not self._coming:
                 self._quiet.set()
             case _:
                 pass

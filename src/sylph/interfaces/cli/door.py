@@ -17,6 +17,7 @@ import msgspec
 from sylph.config import Config, load, locate
 from sylph.core.errors import UserError
 from sylph.interfaces.cli.table import fitted
+from sylph.interfaces.own.place import SOCKET
 
 if TYPE_CHECKING:
     from sylph.app import App
@@ -25,7 +26,10 @@ T = TypeVar("T")
 
 
 class Door:
-    """Made once by `main`, given to each command."""
+    """Made once by `main`, given to each command. Where a server of this home runs, commands work through it."""
+
+    def __init__(self, *, alone: bool = False) -> None:
+        self._alone = alone or os.environ.get("SYLPH_ALONE", "") not in ("", "0")
 
     @cached_property
     def config(self) -> Config:
@@ -37,9 +41,9 @@ class Door:
         """Where things lie, also while the config file is wrong."""
         return locate(os.environ)
 
-    def run(self, work: Callable[["App"], Awaitable[T]]) -> T:
-        """Runs `work` with the built program, and closes it afterwards."""
-        return _run(self.config, work)
+    def run(self, work: Callable[["App"], Awaitable[T]], *, alone: bool = False) -> T:
+        """Runs `work` with the built program, and closes it afterwards. What must be done here is done `alone`."""
+        return _run(self.config, work, alone=alone or self._alone)
 
     def look(self, work: Callable[["App"], Awaitable[T]]) -> T:
         """The same for what only looks at the log: a wrong configuration does not stand in its way."""
@@ -48,22 +52,33 @@ class Door:
         except UserError as error:
             sys.stderr.write(f"sylph: {error} (not used here)\n")
             config = self.place
-        return _run(config, work)
+        return _run(config, work, alone=self._alone, looks=True)
 
 
-def _run(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
+def _run(config: Config, work: Callable[["App"], Awaitable[T]], *, alone: bool, looks: bool = False) -> T:
     logging.basicConfig(level=config.settings.log_level.upper())
-    return asyncio.run(_built(config, work))
+    return asyncio.run(_built(config, work, alone=alone, looks=looks))
 
 
-async def _built(config: Config, work: Callable[["App"], Awaitable[T]]) -> T:
-    from sylph.app import build
+async def _built(config: Config, work: Callable[["App"], Awaitable[T]], *, alone: bool, looks: bool) -> T:
     from sylph.engine.redact.discreet import Discreet
 
-    async with build(config, ask_passphrase) as app:
+    async with await _program(config, alone=alone, looks=looks) as app:
         for handler in logging.getLogger().handlers:
             handler.setFormatter(Discreet(app.runtime.veil))
         return await work(app)
+
+
+async def _program(config: Config, *, alone: bool, looks: bool) -> "App":
+    """The program of the server that runs, or one of our own."""
+    if not alone and (config.data / SOCKET).exists():
+        from sylph.interfaces.own.find import distant
+
+        if app := await distant(config, ask_passphrase, looks=looks):
+            return app
+    from sylph.app import build
+
+    return build(config, ask_passphrase)
 
 
 def ask_passphrase() -> str:

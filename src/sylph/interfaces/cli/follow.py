@@ -36,6 +36,12 @@ class Questions:
             case _:
                 pass
 
+    def take_up(self, summary: Summary) -> None:
+        """Asks what was asked before, where the turn runs on already; one that is gone on with asks again."""
+        if summary.pid == self._runtime.pid:
+            for asked in summary.asked.values():
+                self._start(asked)
+
     def drop(self) -> None:
         """Asks no more."""
         for task in self._asking.values():

@@ -26,6 +26,7 @@ EPILOG = "A first word that is no command begins a task: sylph explain this proj
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="sylph %(version)s")
+@click.option("--alone", is_flag=True, expose_value=False, help="Do it here, though a server runs.")
 def sylph() -> None:
     """Give Sylph work in plain words; it does the work here, with the model you choose, and keeps a log of it all.
 
@@ -65,9 +66,17 @@ def main(argv: Sequence[str]) -> int:  # noqa: PLR0911 - one flat table of how a
 def _invoke(argv: Sequence[str]) -> int:
     if completing := os.environ.get(COMPLETE):
         return shell_complete(sylph, {"obj": Door()}, "sylph", COMPLETE, completing)
+    argv, alone = _alone(argv)
     words = arrange(argv, set(COMMANDS))
-    with sylph.make_context("sylph", words, obj=Door()) as context:
+    with sylph.make_context("sylph", words, obj=Door(alone=alone)) as context:
         return sylph.invoke(context) or 0
+
+
+def _alone(argv: Sequence[str]) -> tuple[list[str], bool]:
+    """The words without `--alone`, wherever it stood, and whether it did."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    options = [word for word in argv[:end] if word != "--alone"]
+    return [*options, *argv[end:]], len(options) < end
 
 
 def fail(error: SylphError, argv: Sequence[str]) -> int:

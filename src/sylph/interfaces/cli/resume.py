@@ -49,7 +49,8 @@ async def perform(app: App, options: Options) -> int:
         return await _chat(app, summary, options)
     summary = await adapted(app, summary, options)
     runner = Runner(app, quiet=options.quiet, as_json=options.as_json)
-    return await runner.turn(summary, Continue())
+    # What the server has taken up already is only followed.
+    return await runner.turn(summary, None if summary.pid == app.runtime.pid else Continue())
 
 
 async def give_up(app: App, options: Options) -> int:

@@ -82,6 +82,7 @@ class Runner:
 
     async def _follow(self, course: Course) -> None:
         questions = Questions(self._runtime, course.now.id, self._ask)
+        questions.take_up(course.now)
         events = self._runtime.watch(course.now.id, after=course.now.seq)
         try:
             await follow(

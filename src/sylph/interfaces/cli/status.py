@@ -13,6 +13,7 @@ from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.confinement import OFF
+from sylph.interfaces.own.resident import resident
 from sylph.interfaces.render import flat, size, spent
 from sylph.interfaces.standing import look
 
@@ -28,7 +29,7 @@ def command(door: Door, *, live: bool, as_json: bool) -> int:
 
     async def work(app: App) -> int:
         while True:
-            facts = await look(app)
+            facts = {"server": resident(app.config.data), **await look(app)}
             if as_json:
                 put_json(facts)
             else:
@@ -48,6 +49,7 @@ def _sandbox_text(told: dict[str, Any]) -> str:
 def shown(facts: dict[str, Any]) -> list[str]:
     """The status as a person reads it."""
     rows = [
+        *([["server", facts["server"].told]] if facts["server"] else []),
         ["model", facts["model"] or "none found (sylph doctor)"],
         ["mode", facts["mode"]],
         ["sandbox", _sandbox_text(facts["sandbox"])],

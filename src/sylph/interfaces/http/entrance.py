@@ -10,6 +10,7 @@ from sylph.core.errors import UserError
 from sylph.interfaces.http.address import Address, is_loopback, is_wildcard, outward, own_names
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.listening import listen, resolved
+from sylph.interfaces.http.systemd import inherited
 from sylph.interfaces.http.tls.shown import Shown
 
 
@@ -19,12 +20,14 @@ class Entrance(Struct, frozen=True, kw_only=True):
     shown: Shown | None = None
 
 
-def open_entrance(app: App, server: Server, keys: Keys, *, seen: bool) -> Entrance:
+def open_entrance(app: App, server: Server, keys: Keys, *, seen: bool, fd: int | None = None) -> Entrance:
     """Listens. Raises UserError for an address that others reach, without TLS or without a key to keep them out.
 
-    `seen` is whether somebody sees what is printed: only then a key can be made now.
+    `seen` is whether somebody sees what is printed: only then a key can be made now. With an `fd` it is decided
+    already where to listen, and the same is asked of that.
     """
-    bound = resolved(server.host)
+    given = inherited(fd) if fd is not None else None
+    bound = str(given.getsockname()[0]) if given else resolved(server.host)
     secure = server.tls != "off" or bool(server.tls_cert)
     if server.tls_key and not server.tls_cert:
         raise UserError("There is a key, but no certificate.", kind="no_tls", next=["sylph serve --tls-cert FILE …"])
@@ -45,7 +48,7 @@ def open_entrance(app: App, server: Server, keys: Keys, *, seen: bool) -> Entran
             next=["sylph token create NAME --scope admin", "start it in a terminal"],
         )
     shown = Shown(server, app.config.data, bound) if secure else None
-    listening = listen(bound, server.port)
+    listening = given or listen(bound, server.port)
     host = bound if not is_wildcard(bound) else (server.names or own_names(bound) or (outward(),))[0]
     address = Address(
         host=host,

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 from sylph.core.errors import UserError
+from sylph.interfaces.own.place import within_reach
 
 BACKLOG = 512
 
@@ -44,7 +45,8 @@ def listen_own(path: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
     mask = os.umask(0o177)
     try:
-        listening.bind(str(path))
+        with within_reach(path) as name:
+            listening.bind(name)
     finally:
         os.umask(mask)
     return _ready(listening)

@@ -6,7 +6,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from sylph.core.errors import NotFound, ProviderError, SylphError, ToolError, Trouble
+from sylph.core.errors import Conflict, NotFound, ProviderError, StoreError, SylphError, ToolError, Trouble
 
 STATUS: dict[str, int] = {
     "not_found": 404,
@@ -74,6 +74,9 @@ def status_of(error: SylphError) -> int:
     kind = error.trouble.kind
     if kind in STATUS:
         return STATUS[kind]
+    if isinstance(error, StoreError) and not isinstance(error, Conflict):
+        # A full disk, a folder that cannot be written: once that is mended, the same request goes through.
+        return 503
     if isinstance(error, NotFound):
         return 404
     if isinstance(error, ProviderError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,24 +11,30 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from sylph import __version__
 from sylph.app import App
 from sylph.config import Server
 from sylph.core.errors import SylphError
 from sylph.interfaces.http.api import make
+from sylph.interfaces.http.direct import Direct
 from sylph.interfaces.http.entrance import Entrance, open_entrance
 from sylph.interfaces.http.guard import Guard, Own
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.keys import Keys
+from sylph.interfaces.http.life import lived, rest
 from sylph.interfaces.http.listening import listen_own
 from sylph.interfaces.http.openai.errors import Translated
+from sylph.interfaces.http.systemd import notify
 from sylph.interfaces.http.tls.shown import Shown
 from sylph.interfaces.http.wire import Wire, wire
+from sylph.interfaces.own.place import SOCKET
+from sylph.interfaces.own.resident import Resident, Tenancy
 from sylph.reload import Live
 
-OWN = "sylph.sock"
 KEYS = "keys.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Seconds between looks at: revoked credentials, when they were last used, the certificate.
 SWEEP, REMEMBER, RENEW = 1, 60, 3600
 logger = logging.getLogger("sylph.http")
@@ -41,33 +48,55 @@ class Quiet(uvicorn.Server):
         yield
 
 
-async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool) -> None:
-    """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks."""
+async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool, fd: int | None = None) -> None:
+    """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks.
+
+    `fd` is a socket that listens already.
+    """
+    # It is held until the process is gone: then everything is on the disk.
+    tenancy = Tenancy.take(app.config.data)
     keys = Keys(app.config.data / KEYS)
-    entrance = open_entrance(app, server, keys, seen=seen)
+    entrance = open_entrance(app, server, keys, seen=seen, fd=fd)
     house = House(app=app, keys=keys, workspace=Path.cwd(), address=entrance.address, live=Live(app))
+    tenancy.tell(_resident(house))
     api = make(house)
-    own = listen_own(app.config.data / OWN)
+    own = listen_own(app.config.data / SOCKET)
     guard = Guard(api, keys, server, entrance.address)
     servers = [
         _server(Translated(guard), wire(server.connections, server.header_seconds), server, entrance),
-        _server(Translated(Own(api, server)), wire(server.connections, server.header_seconds, own=True), server),
+        _server(
+            Direct(Translated(Own(api, server)), house),
+            wire(server.connections, server.header_seconds, own=True),
+            server,
+        ),
     ]
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _end, house, servers)
+    _heed(house, servers)
     sockets = (entrance.listening, own)
     running = [asyncio.create_task(each.serve(sockets=[one])) for each, one in zip(servers, sockets, strict=True)]
     keeping = asyncio.create_task(_keep(guard, keys, entrance.shown))
     try:
         await asyncio.wait({asyncio.create_task(_started(servers)), *running}, return_when=asyncio.FIRST_COMPLETED)
+        tenancy.tell(_resident(house, house.address.url))
         ready(house)
-        await asyncio.gather(*running)
+        await _live(house, tenancy, servers, running)
     finally:
         keeping.cancel()
         _end(house, servers)
-        (app.config.data / OWN).unlink(missing_ok=True)
+        logger.info("ends")
+        if tenancy.stands:
+            (app.config.data / SOCKET).unlink(missing_ok=True)
         keys.close()
+
+
+async def _live(house: House, tenancy: Tenancy, servers: list[Quiet], running: "list[asyncio.Task[None]]") -> None:
+    notify(house.app.config.environ, "READY=1")
+    logger.info("serves at %s as process %d", house.address.url, os.getpid())
+    async with lived(house, tenancy) as life:
+        await asyncio.wait({life, *running}, return_when=asyncio.FIRST_COMPLETED)
+        _end(house, servers)
+        await asyncio.gather(*running, rest(house.app))
+        if life.done():
+            life.result()
 
 
 async def _keep(guard: Guard, keys: Keys, shown: Shown | None) -> None:
@@ -113,7 +142,26 @@ def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entran
     return Quiet(config)
 
 
+def _resident(house: House, url: str = "") -> Resident:
+    return Resident(pid=os.getpid(), version=__version__, started=house.started, url=url)
+
+
+def _heed(house: House, servers: list[Quiet]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in ENDING:
+        loop.add_signal_handler(number, _signalled, house, servers, number)
+
+
+def _signalled(house: House, servers: list[Quiet], number: int) -> None:
+    if house.closing.is_set():
+        # Somebody insists. Nothing is lost: what was acknowledged is on the disk, and open turns go on later.
+        os._exit(128 + number)
+    _end(house, servers)
+
+
 def _end(house: House, servers: list[Quiet]) -> None:
+    if not house.closing.is_set():
+        notify(house.app.config.environ, "STOPPING=1")
     house.closing.set()
     for server in servers:
         server.should_exit = True

@@ -1,0 +1,124 @@
+"""One server per home: a lock that dies with its holder, and what the holder says of itself."""
+
+import fcntl
+import os
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from sylph.core.errors import UserError
+
+LOCK = "server.lock"
+BEAT = 0.05
+TRIES = 20
+
+
+class Resident(Struct, frozen=True, kw_only=True):
+    """The server that runs. Before it takes requests its `url` is empty."""
+
+    pid: int
+    version: str
+    started: float
+    url: str = ""
+
+    @property
+    def told(self) -> str:
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.started))
+        return f"{self.url or 'starting'}  process {self.pid}, version {self.version}, since {since}"
+
+    def occupied(self) -> UserError:
+        """That there cannot be another."""
+        where = f" at {self.url}" if self.url else ""
+        return UserError(
+            f"A server of this home runs already{where} (process {self.pid}).",
+            kind="server_running",
+            details={"pid": self.pid, "url": self.url},
+            next=["sylph serve --stop  ends it", "SYLPH_HOME=… sylph serve  serves another home"],
+        )
+
+
+class Tenancy:
+    """The held lock. Killing the process releases it: what it leaves behind is no obstacle."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self._path, self._fd = path, fd
+
+    @classmethod
+    def take(cls, data: Path) -> "Tenancy":
+        """Raises UserError where another server has the home."""
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for _ in range(TRIES):
+            fd = os.open(data / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if _locked(fd, fcntl.LOCK_EX):
+                return cls(data / LOCK, fd)
+            os.close(fd)
+            if other := resident(data):
+                raise other.occupied()
+            # Somebody only looked, which takes the lock for a moment.
+            time.sleep(BEAT / 5)
+        raise UserError("The home is being taken by another server.", kind="server_running", next=["try again"])
+
+    def tell(self, resident: Resident) -> None:
+        data = msgspec.json.encode(resident) + b"\n"
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, data, 0)
+
+    @property
+    def stands(self) -> bool:
+        """Whether the lock still is where others look for it: not if somebody removed the folder."""
+        try:
+            return os.fstat(self._fd).st_ino == self._path.stat().st_ino
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+def resident(data: Path) -> Resident | None:
+    """The server of a home, if one runs."""
+    try:
+        fd = os.open(data / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _locked(fd, fcntl.LOCK_SH):
+            return None
+        return msgspec.json.decode(os.pread(fd, 4096, 0), type=Resident)
+    except msgspec.DecodeError:
+        # It has the lock, and has not said yet who it is.
+        return None
+    finally:
+        os.close(fd)
+
+
+def stop(data: Path, seconds: float) -> Resident | None:
+    """Ends the server as a signal does, and waits for it; returns which it was. Raises UserError where it stays."""
+    there = resident(data)
+    if there is None:
+        return None
+    os.kill(there.pid, signal.SIGTERM)
+    end = time.monotonic() + seconds
+    while (now := resident(data)) and now.pid == there.pid:
+        if time.monotonic() > end:
+            raise UserError(
+                f"The server (process {there.pid}) does not end.",
+                kind="server_stuck",
+                next=[
+                    f"kill -9 {there.pid}  loses nothing: the log is complete, and open turns go on at the next start"
+                ],
+            )
+        time.sleep(BEAT)
+    return there
+
+
+def _locked(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
