@@ -88,6 +88,66 @@ def test_every_signal_is_either_seen_or_counted_as_missed(moves: str, size: int,
     assert shown + missed == moves.count("s")
 
 
+class Stories(Story):
+    """Several logs."""
+
+    def write(self, session: str, *, signal: bool, large: bool = False) -> None:
+        body = signals.ToolOutput(call="c", text="x" * (3_000_000 if large else 1)) if signal else None
+        seq = 0 if signal else 1 + sum(event.session == session for event in self.facts)
+        event = Event(session=session, seq=seq, ts=0, body=body or facts.SessionRenamed(title="x"))
+        self.facts += [] if signal else [event]
+        self.bus.publish(event)
+
+
+@given(
+    moves=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("fst"), st.booleans()), max_size=60),
+    size=st.integers(1, 6),
+)
+def test_one_reader_of_several_sessions_misses_no_fact_of_any(moves: list[tuple[str, str, bool]], size: int) -> None:
+    """`t` takes, and follows or leaves a session: whoever comes back goes on where they were."""
+    asyncio.run(_several(moves, size))
+
+
+async def _several(moves: list[tuple[str, str, bool]], size: int) -> None:
+    story, seen = Stories(size=size), list[Event]()
+    reader = story.bus.reader()
+    places = {"a": 0, "b": 0, "c": 0}
+    for session, move, on in moves:
+        match move:
+            case "t":
+                seen += reader.take()
+                places |= reader.after
+                reader.leave(session)
+                if on:
+                    reader.follow(session, places[session])
+            case _:
+                story.write(session, signal=move == "s")
+    for session in "abc":
+        if session not in reader.after:
+            reader.follow(session, places[session])
+    while taken := reader.take():
+        seen += taken
+    for session in "abc":
+        written = [event.seq for event in story.facts if event.session == session]
+        assert [event.seq for event in seen if event.session == session and event.seq] == written
+    reader.close()
+    assert not any(story.bus.watched(session) for session in "abc")
+
+
+async def test_what_waits_is_bounded_by_its_size_as_well() -> None:
+    story = Stories(size=1000)
+    reader = story.bus.reader()
+    reader.follow("a")
+    assert not reader.take()
+    for _ in range(5):
+        story.write("a", signal=True, large=True)
+    (event,) = reader.take()
+    assert isinstance(event.body, signals.Lagged)
+    assert event.body.missed == 5
+    story.write("a", signal=True)
+    assert len(reader.take()) == 1
+
+
 async def test_a_watch_of_a_gappy_log_goes_on_behind_the_gap() -> None:
     story = Story(size=10)
     story.fact()

@@ -50,7 +50,8 @@ def dying(home: Path, at: str, *lines: Line) -> Runtime:
 
 
 def at_work(engine: Runtime, session: str) -> "tuple[Session, asyncio.Task[None]]":
-    opened = engine._sessions[session]  # pyright: ignore[reportPrivateUsage]
+    opened = engine._sessions.get(session)  # pyright: ignore[reportPrivateUsage]
+    assert opened
     work = opened._work  # pyright: ignore[reportPrivateUsage]
     assert work
     return opened, work

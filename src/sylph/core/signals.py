@@ -51,6 +51,12 @@ class SessionFailed(Signal, frozen=True, kw_only=True):
     trouble: Trouble
 
 
+class SessionPurged(Signal, frozen=True, kw_only=True):
+    """The session was removed for good: nothing of it is there any more, and nothing follows."""
+
+    wire: ClassVar[str] = "session.purged"
+
+
 class Lagged(Signal, frozen=True, kw_only=True):
     """This reader was too slow: `missed` signals were dropped. Facts never are; they follow from the log."""
 
@@ -58,4 +64,13 @@ class Lagged(Signal, frozen=True, kw_only=True):
     missed: int
 
 
-SIGNALS: tuple[type[Signal], ...] = (TextDelta, ReasoningDelta, ArgsDelta, ToolOutput, Progress, SessionFailed, Lagged)
+SIGNALS: tuple[type[Signal], ...] = (
+    TextDelta,
+    ReasoningDelta,
+    ArgsDelta,
+    ToolOutput,
+    Progress,
+    SessionFailed,
+    SessionPurged,
+    Lagged,
+)

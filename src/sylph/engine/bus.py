@@ -1,89 +1,175 @@
 """Live fan-out. A reader is a bounded inbox over a log: it may miss signals, and is told so; it never misses a fact."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable
 
 from sylph.core.events import Event
-from sylph.core.signals import Lagged
+from sylph.core.signals import ArgsDelta, Lagged, ReasoningDelta, TextDelta, ToolOutput
 
-PAGE = 500
+PAGE = 200
+# What may wait for one reader, in characters. A fact counts as so many: however large, it can be read again.
+WAITING = 4_000_000
+FACT = 16_384
 Read = Callable[[str, int, int], list[Event]]
+Hear = Callable[[Event], None]
 
 
-class Inbox:
-    """What waits for one reader: `size` events at most. Too many, and it is emptied and remembers that it lagged."""
+class Reader:
+    """Follows sessions: past facts first, then what happens, with no gap and no repeat.
 
-    def __init__(self, size: int) -> None:
+    Too much waits, and it is forgotten: the facts come from the log then, the signals are counted as missed.
+    """
+
+    def __init__(self, bus: "Bus", size: int) -> None:
+        self._bus, self._size = bus, size
         self._waiting: deque[Event] = deque()
-        self._size = size
+        self._weight = 0
+        self._full = False
         self._awake = asyncio.Event()
-        self.missed = 0
-        self.lagged = False
+        self._missed = Counter[str]()
+        # Those of which the log knows more than this reader, in the order in which they are read.
+        self._behind: dict[str, None] = {}
+        self.after: dict[str, int] = {}
+        """The sessions it follows, and the last fact it took of each."""
 
-    def put(self, event: Event) -> None:
-        if len(self._waiting) >= self._size:
-            self.missed += sum(1 for waiting in self._waiting if not waiting.seq)
-            self._waiting.clear()
-            self.lagged = True
-        if self.lagged and not event.seq:
-            self.missed += 1
-        elif not self.lagged:
-            self._waiting.append(event)
+    def follow(self, session: str, after: int = 0) -> None:
+        """From the fact behind `after` on. The log is read when the inbox is open, so nothing falls between the two."""
+        self._bus.join(session, self)
+        self.after[session] = after
+        self.look(session)
+
+    def leave(self, session: str) -> None:
+        self._bus.part(session, self)
+        self.after.pop(session, None)
+        self._behind.pop(session, None)
+        self._missed.pop(session, None)
+
+    def close(self) -> None:
+        for session in list(self.after):
+            self.leave(session)
+
+    def look(self, session: str) -> None:
+        """Has it look into the log: somebody else may have written."""
+        self._behind[session] = None
         self._awake.set()
 
-    def caught_up(self) -> int:
-        """Says that the reader goes back to the log; returns how many signals it missed."""
-        missed, self.missed, self.lagged = self.missed, 0, False
-        return missed
+    def wake(self) -> None:
+        self._awake.set()
 
-    async def get(self) -> Event | None:
-        """The next event, or None when the reader has to go back to the log."""
-        while not self._waiting and not self.lagged:
-            self._awake.clear()
+    def put(self, event: Event) -> None:
+        self._weight += FACT if event.seq else weight(event)
+        if not self._full and (len(self._waiting) >= self._size or self._weight > WAITING):
+            self._missed.update(waiting.session for waiting in self._waiting if not waiting.seq)
+            self._waiting.clear()
+            self._full = True
+        if not self._full:
+            self._waiting.append(event)
+        elif not event.seq:
+            self._missed[event.session] += 1
+        self._awake.set()
+
+    def take(self) -> list[Event]:
+        """All there is by now, but of the past one page at the most."""
+        self._awake.clear()
+        if self._full:
+            self._behind = dict.fromkeys(self.after)
+        taken = self._live()
+        room = PAGE
+        while self._behind and room > 0:
+            session = next(iter(self._behind))
+            past = self._past(session, room)
+            taken += past
+            room -= len(past)
+        return taken
+
+    async def wait(self) -> None:
+        """Returns when there may be something to take."""
+        if self._behind:
+            # Whoever reads a long past leaves the others their turn.
+            await asyncio.sleep(0)
+        else:
             await self._awake.wait()
-        return None if self.lagged else self._waiting.popleft()
+
+    def _live(self) -> list[Event]:
+        taken: list[Event] = []
+        for event in self._waiting:
+            after = self.after.get(event.session)
+            if after is None:
+                continue
+            if event.session in self._behind:
+                # What is shown now may be older than the facts that are read below.
+                self._missed[event.session] += not event.seq
+            elif event.seq == 0:
+                taken.append(event)
+            elif event.seq == after + 1:
+                self.after[event.session] = event.seq
+                taken.append(event)
+            elif event.seq > after:
+                self._behind[event.session] = None
+        self._waiting.clear()
+        self._weight, self._full = 0, False
+        return taken
+
+    def _past(self, session: str, room: int) -> list[Event]:
+        found: list[Event] = []
+        while len(found) < room and (page := self._bus.read(session, self.after[session], room - len(found))):
+            found += page
+            self.after[session] = page[-1].seq
+        if len(found) < room:
+            del self._behind[session]
+        missed = self._missed.pop(session, 0)
+        return [Event(session=session, seq=0, ts=0, body=Lagged(missed=missed)), *found] if missed else found
 
 
 class Bus:
     def __init__(self, read: Read, *, size: int = 1024) -> None:
-        self._read, self._size = read, size
-        self._inboxes: dict[str, set[Inbox]] = {}
+        self.read, self._size = read, size
+        self._readers: dict[str, set[Reader]] = {}
+        self._hearers: list[Hear] = []
 
     def publish(self, event: Event) -> None:
-        for inbox in self._inboxes.get(event.session, ()):
-            inbox.put(event)
+        for reader in self._readers.get(event.session, ()):
+            reader.put(event)
+        for hear in self._hearers:
+            hear(event)
 
     def watched(self, session: str) -> bool:
-        return bool(self._inboxes.get(session))
+        return bool(self._readers.get(session))
+
+    def hear(self, hear: Hear) -> None:
+        """Tells of every event that is published, of whichever session; signals only where the session is watched."""
+        self._hearers.append(hear)
+
+    def unhear(self, hear: Hear) -> None:
+        self._hearers.remove(hear)
+
+    def reader(self) -> Reader:
+        return Reader(self, self._size)
 
     async def watch(self, session: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
-        """Past facts first, then what happens, with no gap and no repeat. It never ends by itself."""
-        inbox = Inbox(self._size)
-        self._inboxes.setdefault(session, set()).add(inbox)
+        """What happens in one session. It never ends by itself."""
+        reader = self.reader()
+        reader.follow(session, after)
         try:
             while True:
-                # The inbox is open before the log is read, so nothing falls between the two.
-                if missed := inbox.caught_up():
-                    yield Event(session=session, seq=0, ts=0, body=Lagged(missed=missed))
-                while page := self._read(session, after, PAGE):
-                    for event in page:
-                        yield event
-                    after = page[-1].seq
-                    await asyncio.sleep(0)
-                while event := await inbox.get():
-                    if event.seq == 0:
-                        yield event
-                    elif event.seq == after + 1:
-                        after = event.seq
-                        yield event
-                    elif event.seq > after:
-                        break
+                for event in reader.take():
+                    yield event
+                await reader.wait()
         finally:
-            self._leave(session, inbox)
+            reader.close()
 
-    def _leave(self, session: str, inbox: Inbox) -> None:
-        inboxes = self._inboxes.get(session, set())
-        inboxes.discard(inbox)
-        if not inboxes:
-            self._inboxes.pop(session, None)
+    def join(self, session: str, reader: Reader) -> None:
+        self._readers.setdefault(session, set()).add(reader)
+
+    def part(self, session: str, reader: Reader) -> None:
+        readers = self._readers.get(session, set())
+        readers.discard(reader)
+        if not readers:
+            self._readers.pop(session, None)
+
+
+def weight(event: Event) -> int:
+    """How much a signal is to keep."""
+    body = event.body
+    return len(body.text) + 64 if isinstance(body, TextDelta | ReasoningDelta | ArgsDelta | ToolOutput) else 64

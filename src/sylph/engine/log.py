@@ -135,6 +135,18 @@ class Log:
         row = self._one("select cast(seq as integer), cast(hash as blob) from session where id = ?", (session,))
         return Head(row[0], row[1].hex()) if row else NOBODY
 
+    def heads(self) -> dict[str, int]:
+        """Every session with the number of its last fact."""
+        return dict(self.query("select id, cast(seq as integer) from session", ()))
+
+    def version(self) -> int:
+        """Another one after every change, whichever process made it."""
+        return self.query("pragma data_version", ())[0][0]
+
+    def forget(self, session: str) -> None:
+        """Lets go of what is remembered of a session only to be quick."""
+        self._heads.pop(session, None)
+
     def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         return [event_of(record) for record in self.records(session, after=after, limit=limit)]
 

@@ -44,6 +44,11 @@ class Outbox:
         """Whether something is on its way at this moment."""
         return bool(self._active)
 
+    @property
+    def working(self) -> bool:
+        """Whether something is on its way, or waits for its next try."""
+        return any(not worker.done() for worker in self._workers.values())
+
     def wake(self) -> None:
         """Sees to it that somebody is at work on whatever waits."""
         for waiting in self._floor.summary.outbox.values() if not self._stopped else ():

@@ -20,6 +20,7 @@ from sylph.core.events import Event
 from sylph.core.facts import Mode
 from sylph.core.ids import new_id
 from sylph.core.plugin import Plugin, merge
+from sylph.core.signals import SessionPurged
 from sylph.engine import fold, gateway, keyed, lease, prompt, recovery, tasks, transfer, verify
 from sylph.engine.book import Shelf
 from sylph.engine.bus import Bus
@@ -30,6 +31,7 @@ from sylph.engine.jobs import SessionJobs
 from sylph.engine.keyed import Message
 from sylph.engine.lease import Lease
 from sylph.engine.log import Log
+from sylph.engine.opened import Opened
 from sylph.engine.permit import Consent
 from sylph.engine.recovery import left_open
 from sylph.engine.redact.veil import Veil
@@ -124,7 +126,9 @@ class Runtime:
             undoing=keeper.undoing,
             routes=parts.routes,
         )
-        self._sessions: dict[str, Session] = {}
+        self._sessions = Opened(
+            log, lambda id: Session(Floor(id, self._shelf), lambda _: self._hands, self._parts.courier)
+        )
 
     def _checkpointing(self, runner: Runner) -> Checkpoints | None:
         if self._parts.undo is None:
@@ -144,7 +148,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Ends what runs; open turns stay open in the log. Everything acknowledged is on the disk."""
-        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await asyncio.gather(*(session.close() for _, session in self._sessions))
         await self._parts.gateway.close()
         self.executor.runner.close()
         if self.sandbox:
@@ -167,6 +171,10 @@ class Runtime:
     @property
     def log(self) -> Log:
         return self._log
+
+    @property
+    def bus(self) -> Bus:
+        return self._shelf.bus
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -205,12 +213,15 @@ class Runtime:
         )
         first = [created, *([SessionBudget(money=new.budget)] if new.budget is not None else [])]
         drafts = [Draft(fact, self._clock.now(), "", "user", 0) for fact in first]
-        await asyncio.shield(self._log.append(id, drafts, expected=0).done)
+        appended = self._log.append(id, drafts, expected=0)
+        await asyncio.shield(appended.done)
+        for event in appended.events:
+            self.bus.publish(event)
         return id
 
     async def send(self, session: str, command: commands.Command) -> str:
         """Returns when the command is taken; for a message that means: when it is kept, with its id."""
-        said = await self._open(session).handle(command)
+        said = await self._sessions.open(session).handle(command)
         if isinstance(command, commands.Delete):
             # Nobody would look after them any more.
             for job in self.jobs(session).all():
@@ -218,15 +229,15 @@ class Runtime:
         return said
 
     def watch(self, session: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
-        return self._shelf.bus.watch(session, after=after)
+        return self.bus.watch(session, after=after)
 
     async def settled(self, session: str) -> None:
-        if session in self._sessions:
-            await self._sessions[session].settled()
+        if known := self._sessions.get(session):
+            await known.settled()
 
     async def tried(self, seconds: float | None = None, session: str = "") -> None:
         """Returns when nothing is on its way to a person any more, of one session or of all, or that takes too long."""
-        mine = [each for id, each in self._sessions.items() if session in ("", id)]
+        mine = [each for id, each in self._sessions if session in ("", id)]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(each.outbox.tried() for each in mine))
@@ -234,14 +245,12 @@ class Runtime:
     async def rest(self, seconds: float) -> int:
         """Gives turns that run a moment to end; those that wait for a person are not waited for. How many still run."""
         running = [
-            each
-            for each in self._sessions.values()
-            if each.busy and each.floor.state not in ("awaiting_user", "paused")
+            each for _, each in self._sessions if each.busy and each.floor.state not in ("awaiting_user", "paused")
         ]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(each.settled() for each in running))
-        return sum(each.busy for each in self._sessions.values())
+        return sum(each.busy for _, each in self._sessions)
 
     async def back(self) -> None:
         """Returns when whoever runs the turns is there."""
@@ -251,24 +260,17 @@ class Runtime:
         if self._checkpoints and sweep.due(self._undo):
             self._sweep()
 
-    def _open(self, session: str) -> Session:
-        known = self._sessions.get(session)
-        if known and (known.busy or known.floor.current):
-            return known
-        if not self._log.head(session).seq:
-            raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
-        if known:
-            known.outbox.cancel()
-        opened = Session(Floor(session, self._shelf), lambda _: self._hands, self._parts.courier)
-        self._sessions[session] = opened
-        return opened
-
     async def sessions(self, *, deleted: bool = False) -> list[Summary]:
         """All sessions, the latest first; those in the trash only when asked for."""
         held = lease.holders(self._leases)
         found = fold.load_all(self._log, SUMMARY)
         shown = [self._live(id, state, held.get(id, 0)) for id, state in found.items() if state.deleted == deleted]
         return sorted(shown, key=lambda summary: (summary.updated, summary.id), reverse=True)
+
+    def glance(self, session: str) -> Summary:
+        """What a session is and does right now, only to be looked at; an empty one where there is none."""
+        known = self._sessions.get(session)
+        return known.floor.summary if known and known.busy else fold.load(self._log, session, SUMMARY)[0]
 
     def _summary(self, session: str) -> Summary:
         state = fold.load(self._log, session, SUMMARY)[0]
@@ -351,7 +353,7 @@ class Runtime:
         return sorted(found, key=lambda task: task.started, reverse=True)
 
     async def whole(self, session: str, call: str) -> str | None:
-        return await self._open(session).floor.whole(call)
+        return await self._sessions.open(session).floor.whole(call)
 
     async def fork(self, session: str, *, at: int | None = None) -> str:
         """A new session that shares everything up to the fact `at`, under an id and a chain of its own."""
@@ -363,9 +365,9 @@ class Runtime:
 
     async def erase(self, session: str, secret: str, why: str = "") -> int:
         """Takes a secret out of a session for good; its chain still verifies. Returns in how many places it was."""
-        found = await self._open(session).erase(secret, why)
+        found = await self._sessions.open(session).erase(secret, why)
         # What this process still holds of the session knows the secret: it is read anew.
-        self._sessions.pop(session, None)
+        self._sessions.forget(session)
         found += self.veil.forget(secret)
         return found + await asyncio.to_thread(sweep.drop, self._undo, secret.encode(), self.veil.key)
 
@@ -395,8 +397,9 @@ class Runtime:
             raise UserError("The session is at work.", kind="wrong_state", next=["Stop it first."])
         if session not in self._log.traces():
             raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
-        self._sessions.pop(session, None)
+        self._sessions.forget(session)
         await self._log.purge(session)
+        self.bus.publish(Event(session=session, seq=0, ts=self._clock.now(), body=SessionPurged()))
         await self.jobs(session).purge()
         await asyncio.to_thread(shutil.rmtree, self.executor.private(session), ignore_errors=True)
         sweep.forget(self._undo, session)

@@ -47,6 +47,11 @@ class Session:
     def busy(self) -> bool:
         return self._work is not None and not self._work.done()
 
+    @property
+    def rests(self) -> bool:
+        """Whether nobody would miss it: nothing runs, nothing is about to, and all it knows is in the log."""
+        return not (self.busy or self._entry.locked() or self.outbox.working)
+
     async def settled(self) -> None:
         """Returns when nothing runs and nothing waits to run."""
         while self._work and not self._work.done():

@@ -20,6 +20,8 @@ INSERT = "insert into event values (?,?,?,?,?,?,?,?,?,?,?)"
 TOUCH = "insert into session values (?,?,?) on conflict (id) do update set seq = excluded.seq, hash = excluded.hash"
 KEEP = "insert or ignore into blob values (?,?,?)"
 BATCH = 256
+# So many ends of logs are remembered, to be quick.
+REMEMBERED = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +125,8 @@ class Writer:
 
     def _head(self, session: str) -> int:
         if session not in self._heads:
+            if len(self._heads) >= REMEMBERED:
+                self._heads.clear()
             row = self._db.execute("select seq from session where id = ?", (session,)).fetchone()
             self._heads[session] = row[0] if row else 0
         return self._heads[session]

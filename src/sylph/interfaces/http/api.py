@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import WebSocketRoute
 
 from sylph import __version__
 from sylph.core.errors import SylphError, Trouble
@@ -22,6 +23,7 @@ from sylph.interfaces.http import (
     problems,
     roles,
     sessions,
+    sockets,
     status,
     streams,
     tools,
@@ -60,6 +62,7 @@ def make(house: House) -> FastAPI:
     api.state.house = house
     for subject in SUBJECTS:
         api.include_router(subject.router)
+    api.router.routes.append(WebSocketRoute("/ws", sockets.door, name="ws"))
     declared = declared_by(SUBJECTS)
 
     def schema() -> dict[str, Any]:

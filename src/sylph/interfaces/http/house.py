@@ -10,6 +10,7 @@ from sylph.app import App
 from sylph.interfaces.http.access.rates import Attempts
 from sylph.interfaces.http.address import Address
 from sylph.interfaces.http.keys import Keys
+from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.memory import Memory
 from sylph.interfaces.http.services import Services
 from sylph.reload import Live
@@ -18,6 +19,7 @@ from sylph.reload import Live
 class House(Struct, frozen=True, kw_only=True):
     app: App
     keys: Keys
+    hub: Hub
     workspace: Path
     """Where sessions work that name no folder: where the server was started."""
     address: Address = Address()

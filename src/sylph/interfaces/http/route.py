@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 from fastapi import APIRouter, Request
 from msgspec import Struct
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sylph.core.errors import UserError
@@ -130,13 +131,17 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
     return endpoint
 
 
-def admitted(request: Request, scope: Scope | None) -> Who | None:
+def admitted(request: HTTPConnection, scope: Scope | None) -> Who | None:
     """Who asks. Raises Denied where that is nobody who may."""
     who = cast("Who | None", request.scope.get("state", {}).get("who"))
     if scope is None:
         return who
     if who is None:
         raise Denied("This needs a credential.", kind="unauthorized", next=["sylph token create NAME", "log in"])
+    return permitted(who, scope)
+
+
+def permitted(who: Who, scope: Scope) -> Who:
     if not who.may(scope):
         raise Denied(
             f"{who.name!r} has no scope `{scope}`.", details={"scope": scope}, next=[f"use a token with `{scope}`"]

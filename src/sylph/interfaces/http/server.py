@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from sylph.interfaces.http.house import House
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.life import lived, rest
 from sylph.interfaces.http.listening import listen_own
+from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.openai.errors import Translated
 from sylph.interfaces.http.systemd import notify
 from sylph.interfaces.http.tls.shown import Shown
@@ -35,6 +37,10 @@ KEYS = "keys.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Whoever does not take what is sent to them is not waited for at all.
+UNSENT = 0.3
+# The longest message of a WebSocket, in bytes, and the seconds between two signs of life, on both sides.
+MESSAGE, BEAT = 2**20, 15
 # Seconds between looks at: revoked credentials, when they were last used, the certificate.
 SWEEP, REMEMBER, RENEW = 1, 60, 3600
 logger = logging.getLogger("sylph.http")
@@ -47,6 +53,15 @@ class Quiet(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(UNSENT, self._hang_up)
+        await super().shutdown(sockets)
+
+    def _hang_up(self) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport.get_write_buffer_size():
+                connection.transport.abort()
+
 
 async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool, fd: int | None = None) -> None:
     """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks.
@@ -57,7 +72,9 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     tenancy = Tenancy.take(app.config.data)
     keys = Keys(app.config.data / KEYS)
     entrance = open_entrance(app, server, keys, seen=seen, fd=fd)
-    house = House(app=app, keys=keys, workspace=Path.cwd(), address=entrance.address, live=Live(app))
+    house = House(
+        app=app, keys=keys, hub=Hub(app.runtime), workspace=Path.cwd(), address=entrance.address, live=Live(app)
+    )
     tenancy.tell(_resident(house))
     api = make(house)
     own = listen_own(app.config.data / SOCKET)
@@ -128,7 +145,11 @@ def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entran
         app,  # pyright: ignore[reportArgumentType] - it is an ASGI application
         http=protocol,
         ws="websockets-sansio",
-        ws_max_size=int(server.body_mb * 1_000_000),
+        ws_max_size=min(MESSAGE, int(server.body_mb * 1_000_000)),
+        ws_ping_interval=BEAT,
+        ws_ping_timeout=BEAT,
+        # It costs more per piece of text than it saves.
+        ws_per_message_deflate=False,
         loop="none",
         lifespan="off",
         log_config=None,
@@ -163,5 +184,6 @@ def _end(house: House, servers: list[Quiet]) -> None:
     if not house.closing.is_set():
         notify(house.app.config.environ, "STOPPING=1")
     house.closing.set()
+    house.hub.end()
     for server in servers:
         server.should_exit = True

@@ -1,0 +1,111 @@
+"""The lines of all clients, in one process: signs of life, patience, and what becomes of those who take nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from sylph.engine.runtime import Runtime
+from sylph.interfaces.http.live.cursor import Cursor
+from sylph.interfaces.http.live.frames import Single, Texts
+from sylph.interfaces.http.live.hub import Hub, Pace
+from sylph.interfaces.http.live.lines import Line
+from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.who import OWNER
+from sylph.testing import begin, play, runtime, say
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncGenerator[Runtime, None]:
+    async with runtime(tmp_path, [say("Hello.")] * 50) as made:
+        yield made
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+async def _told(hub: Hub, line: Line, wanted: bytes) -> bytes:
+    """Serves a line until it was told this."""
+    told, enough = bytearray(), asyncio.Event()
+
+    async def write(data: bytes) -> None:
+        told.extend(data)
+        if wanted in told:
+            enough.set()
+
+    serving = asyncio.create_task(hub.serve(line, write, _never()))
+    async with asyncio.timeout(5):
+        await enough.wait()
+    hub.end()
+    await serving
+    return bytes(told)
+
+
+async def test_silence_is_broken_by_a_sign_of_life(engine: Runtime) -> None:
+    hub = Hub(engine, Pace(tick=0.02, beat=0.05))
+    assert await _told(hub, hub.line(OWNER, Single(Cursor())), b": beat\n\n")
+    hub = Hub(engine, Pace(tick=0.02, beat=0.05))
+    assert b'{"type":"beat","ts":' in await _told(hub, hub.line(OWNER, Texts()), b"beat")
+
+
+async def test_a_client_that_takes_nothing_is_let_go(engine: Runtime, tmp_path: Path) -> None:
+    hub = Hub(engine, Pace(tick=0.02, patience=0.1))
+    line = hub.line(OWNER, Single(Cursor()))
+    hub.follow(line, {await begin(engine, tmp_path): 0})
+
+    async def write(_: bytes) -> None:
+        await _never()
+
+    async with asyncio.timeout(5):
+        await hub.serve(line, write, _never())
+    assert hub.find(line.client, OWNER) is None
+    assert not line.reader.after
+
+
+async def test_there_are_only_so_many_lines(engine: Runtime) -> None:
+    hub = Hub(engine, Pace(most=1))
+    serving = asyncio.create_task(hub.serve(hub.line(OWNER, Texts()), _take, _never()))
+    await asyncio.sleep(0)
+    with pytest.raises(Denied, match="open already") as refused:
+        hub.line(OWNER, Texts())
+    assert refused.value.trouble.kind == "too_many"
+    hub.end()
+    await serving
+    assert hub.line(OWNER, Texts())
+
+
+async def _take(_: bytes) -> None:
+    pass
+
+
+async def test_a_session_that_is_purged_ends_its_line(engine: Runtime, tmp_path: Path) -> None:
+    hub, session = Hub(engine), await begin(engine, tmp_path)
+    line = hub.line(OWNER, Single(Cursor()))
+    line.alone = True
+    hub.follow(line, {session: 0})
+    told = bytearray()
+
+    async def write(data: bytes) -> None:
+        told.extend(data)
+
+    serving = asyncio.create_task(hub.serve(line, write, _never()))
+    await asyncio.sleep(0.05)
+    await engine.purge(session)
+    async with asyncio.timeout(5):
+        await serving
+    assert told.index(b"event: session.purged") < told.index(b"event: stream.gone")
+
+
+async def test_sessions_that_rest_are_let_go_of(engine: Runtime, tmp_path: Path) -> None:
+    sessions = [await begin(engine, tmp_path) for _ in range(20)]
+    for session in sessions:
+        await play(engine, session, "hello")
+        await engine.settled(session)
+    held = [id for id, _ in engine._sessions]  # pyright: ignore[reportPrivateUsage]
+    assert len(held) <= 17
+    assert held[-1] == sessions[-1]
+    # Whoever was let go of goes on as if nothing was.
+    await play(engine, sessions[0], "once more")
+    assert (await engine.find(sessions[0])).turns == 2
