@@ -138,15 +138,16 @@ def _keys(door: Door) -> "Keys":
 def _asked(door: Door, path: str, body: object) -> Any:
     """What the running server answers, by its owner's socket."""
     import http.client
-    import socket
 
     import msgspec
 
+    from sylph.interfaces.own.place import SOCKET, connect
+
     class Own(http.client.HTTPConnection):
         def connect(self) -> None:
-            self.sock = socket.socket(socket.AF_UNIX)
-            self.sock.settimeout(10)
-            self.sock.connect(str(door.place.data / "sylph.sock"))
+            if (found := connect(door.place.data / SOCKET, 10)) is None:
+                raise ConnectionRefusedError
+            self.sock = found
 
     with closing(Own("sylph")) as own:
         try:

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
@@ -75,6 +76,7 @@ def make(house: House) -> FastAPI:
     api.add_exception_handler(SylphError, _expected)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _plain)
+    api.add_exception_handler(ClientDisconnect, _gone)
     api.add_exception_handler(Exception, _unexpected)
     return api
 
@@ -95,6 +97,10 @@ async def _plain(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = {404: "not_found", 405: "bad_method"}.get(error.status_code, "failed")
     return problems.answer(Trouble(kind, str(error.detail), {}, ()), error.status_code, dict(error.headers or {}))
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    return problems.say("gone", "The client went away while it was sending.", 400)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

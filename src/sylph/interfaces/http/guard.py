@@ -18,7 +18,7 @@ from sylph.interfaces.http.access.origins import Origins
 from sylph.interfaces.http.access.rates import Rate, address_of
 from sylph.interfaces.http.address import Address
 from sylph.interfaces.http.keys import Keys
-from sylph.interfaces.http.problems import Denied, answer_error
+from sylph.interfaces.http.problems import Denied, answer_error, say
 from sylph.interfaces.http.who import OWNER, Who
 
 EVENTS = b"text/event-stream"
@@ -46,10 +46,11 @@ class Own:
 class Visit:
     """One request on its way: what is added to its answer, and the stream that it may become."""
 
-    __slots__ = ("_asked", "_extra", "_live", "_send", "meter", "stream", "who")
+    __slots__ = ("_asked", "_extra", "_live", "_send", "_task", "meter", "stream", "who")
 
     def __init__(self, asked: Asked, send: Send, meter: Meter, extra: headers.Pairs, live: Live) -> None:
         self._asked, self._send, self._extra, self._live = asked, send, extra, live
+        self._task = asyncio.current_task()
         self.meter = meter
         self.who: Who | None = None
         self.stream: Stream | None = None
@@ -60,10 +61,19 @@ class Visit:
             self.meter.answering = True
             kind = headers.added(message, page=self._asked.page, extra=self._extra)
             if self.who and kind.startswith(EVENTS):
-                self.stream = self._live.open(self.who.id)
-        elif type == "websocket.accept" and self.who:
-            self.stream = self._live.open(self.who.id)
-        await self._send(message)
+                self.stream = self._live.open(self.who.id, self._task)
+        elif type == "websocket.accept":
+            self.stream = self._live.open(self.who.id, self._task) if self.who else None
+        elif type == "websocket.close" and self.stream is None:
+            return await self._unopened(message)
+        return await self._send(message)
+
+    async def _unopened(self, message: Message) -> None:
+        """A WebSocket that is closed before it was opened: an answer like any other, which says why."""
+        missing = message.get("code", 1000) == 1000
+        kind, status = ("not_found", 404) if missing else ("forbidden", 403)
+        said = message.get("reason") or ("There is no WebSocket here." if missing else "This is not for you.")
+        await say(kind, said, status, ["/docs tells the way"])({"type": "websocket"}, _nothing, self.tell)
 
     async def end(self) -> None:
         """Ends a stream whose credential is gone in good order: the client comes again and is told why."""
@@ -139,6 +149,10 @@ class Guard:
         if self._secure and not _shared(name_of(asked.head(b"host"))):
             extra.append(headers.STRICT)
         return extra
+
+
+async def _nothing() -> Message:
+    return {"type": "websocket.disconnect"}
 
 
 def metered(asked: Asked, receive: Receive, server: Server) -> Meter:

@@ -1,5 +1,6 @@
 """HTTP on the wire: how many connections, how large and how slow a head may be, before there is a request at all."""
 
+import logging
 import os
 import socket
 import struct
@@ -17,6 +18,9 @@ from sylph.interfaces.http.problems import MEDIA, problem_of
 HEAD = 65_536
 # So long the rest of a body is let come after it was answered: who is cut while sending does not see the answer.
 LINGER = 2.0
+# What strangers send that is no HTTP is their mistake: nobody here needs to read of it.
+logger = logging.getLogger("sylph.http.wire")
+logger.setLevel(logging.ERROR)
 
 
 class Wire(HttpToolsProtocol):
@@ -28,6 +32,7 @@ class Wire(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.logger = logger
         self._heading = True
         self._size = 0
         self._clock: TimerHandle | None = None
@@ -91,10 +96,13 @@ class Wire(HttpToolsProtocol):
     def _refuse(self, status: int, kind: str, said: str, hint: str) -> None:
         """An answer without a request, and the end of the connection."""
         self._stop()
-        if self.cycle and not self.cycle.response_complete:
+        running = self.cycle and not self.cycle.response_complete
+        if running and self.cycle.response_started:
             # Words in the midst of another answer would be taken for a part of it.
             self.transport.close()
             return
+        if running:
+            self.cycle.disconnected = True
         body = msgspec.json.encode(problem_of(Trouble(kind, said, {}, (hint,)), status))
         told = [*ALWAYS, DATA, NO_STORE, (b"content-type", MEDIA.encode()), (b"content-length", b"%d" % len(body))]
         lines = b"".join(b"%s: %s\r\n" % each for each in told)

@@ -20,8 +20,9 @@ class Live:
         self._keys = keys
         self._streams: set[Stream] = set()
 
-    def open(self, key: str) -> Stream:
-        stream = Stream(key, asyncio.current_task())
+    def open(self, key: str, task: asyncio.Task[object] | None) -> Stream:
+        """`task` is the one that serves all of it, not one that only writes."""
+        stream = Stream(key, task)
         self._streams.add(stream)
         return stream
 

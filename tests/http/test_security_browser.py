@@ -1,0 +1,130 @@
+"""A real browser: logging in with a link, and another site's page that tries everything it can."""
+
+import shutil
+import threading
+from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.http.knocking import Home, House, open_house
+
+from sylph.tools.web.chromium import NAMES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+playing = pytest.importorskip("playwright.sync_api", reason="the extra [browser] is not installed")
+PROGRAM = next(filter(None, map(shutil.which, NAMES)), "")
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="no Chromium is installed")
+
+# What a page tries; each way tells whether it got through.
+TRIES = """async (base) => {
+  const tried = {};
+  const attempt = async (name, act) => {
+    try { tried[name] = await act(); } catch (error) { tried[name] = "refused"; }
+  };
+  const post = { method: "POST", credentials: "include", body: "{}" };
+  await attempt("read", async () => (await fetch(base + "/api/v1/login", { credentials: "include" })).status);
+  await attempt("post", async () =>
+    (await fetch(base + "/api/v1/links", { ...post, headers: { "Content-Type": "application/json" } })).status);
+  await attempt("blind post", async () =>
+    (await fetch(base + "/api/v1/links", { ...post, mode: "no-cors" })).type);
+  await attempt("script", () => new Promise((yes, no) => {
+    const tag = document.createElement("script");
+    tag.onload = () => yes("loaded"); tag.onerror = no; tag.src = base + "/login.js";
+    document.head.append(tag);
+  }));
+  await attempt("websocket", () => new Promise((yes, no) => {
+    const socket = new WebSocket(base.replace("http", "ws") + "/ws");
+    socket.onopen = () => yes("opened"); socket.onerror = no;
+  }));
+  return tried;
+}"""
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title><body>elsewhere")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        del format, args
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    with open_house(Home(tmp_path_factory.mktemp("home")).configure("")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Generator[int]:
+    """Another server on this machine: same site to a browser, and still somebody else."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    running = threading.Thread(target=server.serve_forever)
+    running.start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+    running.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator["Browser"]:
+    with playing.sync_playwright() as started_with:
+        started = started_with.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def test_a_link_logs_the_browser_in_and_leaves_no_trace(house: House, browser: "Browser") -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    asked, wrong = list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    code = house.link()
+    page.goto(f"{house.url}/login#{code}")
+    page.get_by_text("You are logged in as link: admin.").wait_for()
+    assert page.url == f"{house.url}/login", "not in the history either"
+    assert not any(code in url for url in asked)
+    assert wrong == [], "no policy is broken by our own page"
+    (cookie,) = map(dict, context.cookies())
+    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("sylph", True, "Strict")
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_text("You are logged out.").wait_for()
+    assert context.cookies() == []
+    context.close()
+
+
+def test_a_key_logs_in_by_hand_and_a_wrong_one_is_told(house: House, browser: "Browser") -> None:
+    page = browser.new_context().new_page()
+    page.goto(f"{house.url}/login")
+    page.get_by_label("Your key").fill("sylph_wrong")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("The key is not known").wait_for()
+    page.get_by_label("Your key").fill(house.token)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("You are logged in as tests").wait_for()
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_another_page_gets_nowhere(house: House, browser: "Browser", elsewhere: int, name: str) -> None:
+    """Also one on the same machine, whose requests carry the cookie: to a browser it is the same site."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{house.url}/login#{house.link()}")
+    page.get_by_text("You are logged in").wait_for()
+    before = len(house.ask("GET", "/api/v1/keys").json["items"])
+    page.goto(f"http://{name}:{elsewhere}/")
+    tried = page.evaluate(TRIES, house.url)
+    assert tried.pop("blind post") in ("opaque", "refused"), "it is sent, and told nothing"
+    assert set(tried.values()) == {"refused"}, tried
+    assert len(house.ask("GET", "/api/v1/keys").json["items"]) == before, "and nothing was done"
+    context.close()

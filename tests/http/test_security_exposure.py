@@ -1,0 +1,239 @@
+"""Beyond this machine: only with TLS, only with a key, and with a certificate that fits."""
+
+import hashlib
+import os
+import pty
+import select
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from tests.http.knocking import Home, House, open_house
+
+ME = "/api/v1/login"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").configure("")
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """With a certificate of its own making, for this machine only: the tests leave it nowhere."""
+    told = '[server]\ntls = "self"\nnames = ["sylph.home.example"]\n'
+    with open_house(Home(tmp_path_factory.mktemp("secure")).configure(told)) as opened:
+        yield opened
+
+
+def shown(house: House) -> bytes:
+    """The certificate that the server shows."""
+    with house.connect() as end:
+        assert isinstance(end, ssl.SSLSocket)
+        found = end.getpeercert(binary_form=True)
+    assert found
+    return found
+
+
+def verified(house: House, name: str) -> bool:
+    """Whether who trusts the certificate believes the server to have this name."""
+    context = ssl.create_default_context(cafile=str(house.home.data / "tls" / "self.pem"))
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", house.port), 10) as plain,
+            context.wrap_socket(plain, server_hostname=name),
+        ):
+            return True
+    except ssl.SSLCertVerificationError:
+        return False
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_others_are_not_served_without_tls(home: Home, host: str) -> None:
+    said = home.run("serve", "--port", "0", "--host", host)
+    assert said.returncode == 1
+    assert "TLS" in said.stderr
+    assert "--tls self" in said.stderr
+    assert said.stdout == ""
+
+
+def test_the_config_file_opens_nothing_either(home: Home) -> None:
+    home.configure('[server]\nhost = "0.0.0.0"\nport = 0\n')
+    assert "TLS" in home.run("serve").stderr
+    assert "empty" in home.run("serve", "--host", "").stderr, "it would be every network there is"
+    home.configure('[server]\nhost = ""\n')
+    assert "server.host" in home.run("serve").stderr
+
+
+def test_others_are_not_served_without_a_key(home: Home) -> None:
+    """With nobody at a terminal no key is made: it would be read by nobody, or from a log."""
+    said = home.run("serve", "--port", "0", "--host", "0.0.0.0", "--tls", "self")
+    assert said.returncode == 1
+    assert "sylph token create" in said.stderr
+    home.token("short", "admin", expires="1s")
+    time.sleep(1.1)
+    assert home.run("serve", "--port", "0", "--host", "0.0.0.0", "--tls", "self").returncode == 1, "it has expired"
+
+
+def test_with_both_the_port_is_open_and_the_door_is_not(home: Home) -> None:
+    with open_house(home, "--host", "0.0.0.0", "--tls", "self") as house:
+        assert house.url.startswith("https://")
+        assert house.ask("GET", ME).status == 200
+        assert house.ask("GET", "/api/v1/sessions", token="").status == 401
+        assert house.ask("GET", ME, None, {"Host": "evil.example"}).status == 421
+        assert verified(house, "127.0.0.1")
+
+
+def test_the_certificate_is_good_for_its_names_and_no_others(secure: House) -> None:
+    for name in ("localhost", "127.0.0.1", "sylph.home.example"):
+        assert verified(secure, name)
+    assert not verified(secure, "evil.example")
+    assert secure.ask("GET", ME, None, {"Host": "sylph.home.example"}).status == 200
+
+
+def test_the_fingerprint_is_told(secure: House) -> None:
+    digest = hashlib.sha256(shown(secure)).hexdigest().upper()
+    assert secure.process.stdout
+    said = secure.process.stdout.readline().strip()
+    assert said.rpartition(" ")[2].replace(":", "") == digest
+    linked = secure.home.run("token", "link").stdout
+    assert linked.startswith(f"{secure.url}/login#")
+    assert said.rpartition(" ")[2] in linked
+
+
+def test_under_tls_the_cookie_is_bound_to_it(secure: House) -> None:
+    entered = secure.ask("POST", ME, {"code": secure.link()}, token="")
+    said = entered.headers["set-cookie"]
+    assert said.startswith("__Host-sylph=sylph_")
+    assert "Secure" in said
+    cookie = {"Cookie": entered.cookie}
+    assert secure.ask("GET", ME, None, cookie, token="").status == 200
+    plain = {"Cookie": entered.cookie.removeprefix("__Host-")}
+    assert secure.ask("GET", ME, None, plain, token="").status == 401, "anybody could have set that one"
+    ours, http = {"Origin": f"https://127.0.0.1:{secure.port}"}, {"Origin": f"http://127.0.0.1:{secure.port}"}
+    assert secure.ask("POST", "/api/v1/links", {}, {**cookie, **ours}, token="").status == 201
+    assert secure.ask("POST", "/api/v1/links", {}, {**cookie, **http}, token="").status == 403
+
+
+def test_tls_is_demanded_of_its_own_name_only(secure: House) -> None:
+    named = secure.ask("GET", ME, None, {"Host": "sylph.home.example"})
+    assert named.headers["strict-transport-security"].startswith("max-age=")
+    for host in ("localhost", "127.0.0.1"):
+        assert "strict-transport-security" not in secure.ask("GET", ME, None, {"Host": host}).headers
+
+
+def test_old_tls_and_no_tls_are_refused(secure: House) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with socket.create_connection(("127.0.0.1", secure.port), 10) as plain, context.wrap_socket(plain) as end:
+        assert end.version() in ("TLSv1.2", "TLSv1.3")
+    with socket.create_connection(("127.0.0.1", secure.port), 10) as end:
+        end.sendall(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200" not in _rest(end)
+
+
+def _rest(end: socket.socket) -> bytes:
+    try:
+        return end.recv(1000)
+    except ConnectionError:
+        return b""
+
+
+def test_without_the_library_openssl_makes_the_certificate(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "cryptography").mkdir()
+    (tmp_path / "cryptography" / "__init__.py").write_text("raise ImportError('hidden')")
+    hidden = {"PYTHONPATH": str(tmp_path)}
+    with open_house(home, "--tls", "self", **hidden) as house:
+        assert verified(house, "localhost")
+        assert verified(house, "127.0.0.1")
+    (home.data / "tls" / "self.pem").unlink()
+    said = home.run("serve", "--port", "0", "--tls", "self", PATH="/nowhere", **hidden)
+    assert said.returncode == 1
+    assert "cryptography" in said.stderr
+    assert "openssl" in said.stderr
+
+
+def made(folder: Path, *more: str) -> tuple[str, str]:
+    folder.mkdir(exist_ok=True)
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-days", "2", "-subj", "/CN=own", *more]
+    subprocess.run([*words, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+def test_your_own_certificate(home: Home, tmp_path: Path) -> None:
+    cert, key = made(tmp_path / "own", "-nodes", "-addext", "subjectAltName=DNS:own.example")
+    with open_house(home, "--tls-cert", cert, "--tls-key", key, "--name", "own.example") as house:
+        assert shown(house) == ssl.PEM_cert_to_DER_cert(Path(cert).read_text())
+        assert house.ask("GET", ME, None, {"Host": "own.example"}).status == 200
+    assert not (home.data / "tls").exists()
+
+
+def test_a_certificate_that_cannot_be_used_says_why(home: Home, tmp_path: Path) -> None:
+    said = home.run("serve", "--port", "0", "--tls-cert", str(tmp_path / "none.pem"))
+    assert said.returncode == 1
+    assert "none.pem" in said.stderr
+    assert "--tls self" in said.stderr
+
+
+def test_the_folder_of_the_socket_must_be_private(home: Home) -> None:
+    with open_house(home) as house:
+        own = home.data / "sylph.sock"
+        assert own.stat().st_mode & 0o077 == 0
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(str(own))
+            end.sendall(b"GET /api/v1/login HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n\r\n")
+            assert b'"way":"machine"' in b"".join(iter(lambda: end.recv(65_536), b""))
+        assert house.ask("GET", ME).status == 200
+    home.data.chmod(0o777)
+    said = home.run("serve", "--port", "0")
+    assert said.returncode == 1
+    assert f"chmod 700 {home.data}" in said.stderr
+
+
+def test_the_first_start_in_a_terminal_shows_a_key_a_link_and_a_code(home: Home) -> None:
+    """Once: the next start tells only how to get a link."""
+    first = _in_terminal(home, "serve", "--port", "0", "--host", "0.0.0.0", "--tls", "self")
+    assert first.count("Your key, shown this once: sylph_") == 1
+    assert first.count("/login#sylph_") == 1
+    assert "fingerprint" in first
+    assert "▄" in first, "the code for a phone"
+    second = _in_terminal(home, "serve", "--port", "0")
+    assert "sylph_" not in second
+    assert "sylph token link" in second
+    assert "▄" not in second
+
+
+def test_the_first_start_in_a_log_shows_a_link_that_is_soon_worth_nothing(home: Home) -> None:
+    with open_house(home, token="") as house:
+        assert house.process.stdout
+        link = house.process.stdout.readline()
+        code = link.strip().partition("#")[2]
+        assert house.ask("POST", ME, {"code": code}, token="").json["scopes"] == ["admin"]
+        assert house.ask("POST", ME, {"code": code}, token="").status == 401
+
+
+def _in_terminal(home: Home, *arguments: str) -> str:
+    """What a person sees until nothing more is shown."""
+    outer, inner = pty.openpty()
+    program = str(Path(sys.executable).with_name("sylph"))
+    process = subprocess.Popen(
+        [program, *arguments], env=home.env, cwd=home.path, stdin=inner, stdout=inner, stderr=inner
+    )
+    os.close(inner)
+    seen = b""
+    while b"sylph token link" not in seen:
+        assert select.select([outer], [], [], 15)[0], seen
+        seen += os.read(outer, 65_536)
+    while select.select([outer], [], [], 0.5)[0]:
+        seen += os.read(outer, 65_536)
+    process.terminate()
+    process.wait(15)
+    os.close(outer)
+    return seen.decode()
