@@ -191,8 +191,11 @@ async def steering(stage: Stage) -> None:
     await stage.open("and once more")
     await stage.see(lambda body: isinstance(body, facts.ModelRequested))
     await stage.send(commands.Rename(title="Steered"))
+    await stage.send(commands.Pin())
+    await stage.send(commands.See(upto=4))
     await stage.send(commands.Send(text="while you think"))
     await stage.settle()
+    await stage.send(commands.Archive())
 
 
 STEERING = [

@@ -240,12 +240,19 @@ class App(Struct, kw_only=True):
 
     async def assign(self, session: str, wanted: Iterable[str]) -> None:
         """Gives roles of a session to models: `judge=provider/model`; an empty model leaves it to the configuration."""
+        for each in await self.assigned(wanted):
+            await self.runtime.send(session, each)
+
+    async def assigned(self, wanted: Iterable[str]) -> list[SetRole]:
+        """What gives the roles to the models. Raises UserError where there is no such role or model."""
+        found: list[SetRole] = []
         for each in wanted:
             role, sign, model = each.partition("=")
             self._role(role)
             if not sign or role == MAIN:
                 raise UserError(f"{each!r} is no role with its model.", next=["--role background=provider/model"])
-            await self.runtime.send(session, SetRole(role=role, model=await self.choose(model) if model else ""))
+            found.append(SetRole(role=role, model=await self.choose(model) if model else ""))
+        return found
 
     async def adapt(
         self,

@@ -60,6 +60,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     turn: str = ""
     text: str = ""
     dry_run: bool = False
+    key: str = ""
+    actor: str = "user"
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +125,24 @@ class Restore(msgspec.Struct, frozen=True):
     """Take the session out of the trash."""
 
 
+class Archive(msgspec.Struct, frozen=True, kw_only=True):
+    """Put the session aside, so that lists leave it out; or take it up again."""
+
+    on: bool = True
+
+
+class Pin(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep the session at hand; or no longer."""
+
+    on: bool = True
+
+
+class See(msgspec.Struct, frozen=True, kw_only=True):
+    """Say that a person has seen the session up to a fact."""
+
+    upto: int
+
+
 class Undo(msgspec.Struct, frozen=True, kw_only=True):
     """Put files back as they were before a turn or a call, and before all that came after it.
 
@@ -157,5 +177,8 @@ Command = (
     | Revoke
     | Delete
     | Restore
+    | Archive
+    | Pin
+    | See
     | Undo
 )

@@ -64,6 +64,27 @@ class SessionRestored(Fact, frozen=True, kw_only=True):
     durable: ClassVar[bool] = True
 
 
+class SessionArchived(Fact, frozen=True, kw_only=True):
+    """The session was put aside, or taken up again: lists leave it out while it is."""
+
+    wire: ClassVar[str] = "session.archived"
+    archived: bool
+
+
+class SessionPinned(Fact, frozen=True, kw_only=True):
+    """The session is kept at hand, or no longer."""
+
+    wire: ClassVar[str] = "session.pinned"
+    pinned: bool
+
+
+class SessionSeen(Fact, frozen=True, kw_only=True):
+    """A person has seen the session up to and with its fact `upto`."""
+
+    wire: ClassVar[str] = "session.seen"
+    upto: int
+
+
 class SessionErased(Fact, frozen=True, kw_only=True):
     """Something secret was taken out of earlier facts. Their commitments stay, so the chain still holds.
 
@@ -441,6 +462,9 @@ FACTS: tuple[type[Fact], ...] = (
     SessionForked,
     SessionDeleted,
     SessionRestored,
+    SessionArchived,
+    SessionPinned,
+    SessionSeen,
     SessionErased,
     SessionMode,
     SessionSandbox,

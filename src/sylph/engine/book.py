@@ -41,6 +41,16 @@ class Shelf(Struct, frozen=True, kw_only=True):
     veil: Veil = field(default_factory=Veil)
 
 
+def whole(log: Log, session: str, call: str) -> str | None:
+    """The full output of a call; None where there is none yet."""
+    found = log.find(session, facts.ToolFinished, f'"call":"{call}"')
+    finished = next((fact for _, _, fact in found if fact.call == call), None)
+    if finished is None:
+        return None
+    kept = log.blob(session, finished.whole) if finished.whole else None
+    return finished.output if kept is None else kept.decode("utf-8", "replace")
+
+
 class Book:
     """Everything here comes from the log; nothing is kept beside it."""
 
@@ -130,12 +140,7 @@ class Book:
 
     async def whole(self, call: str) -> str | None:
         """The full output of a call, however much of it the model was shown."""
-        found = self._shelf.log.find(self.id, facts.ToolFinished, f'"call":"{call}"')
-        finished = next((fact for _, _, fact in found if fact.call == call), None)
-        if finished is None:
-            return None
-        kept = self._shelf.log.blob(self.id, finished.whole) if finished.whole else None
-        return finished.output if kept is None else kept.decode("utf-8", "replace")
+        return whole(self._shelf.log, self.id, call)
 
     def image(self, digest: str) -> bytes | None:
         """An image of the conversation; None where it is gone or was erased."""

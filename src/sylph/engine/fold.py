@@ -1,6 +1,6 @@
 """A fold: state that grows with the log, kept as a snapshot so that opening a session is not a re-read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -29,10 +29,10 @@ def load(log: Log, session: str, fold: Fold[S]) -> tuple[S, int, int]:
     return state, _catch_up(log, session, fold, state, start), start
 
 
-def load_all(log: Log, fold: Fold[S]) -> dict[str, S]:
-    """The state of every session: one query, and only what grew since its snapshot is read."""
+def load_all(log: Log, fold: Fold[S], only: Sequence[str] | None = None) -> dict[str, S]:
+    """The state of every session, or only some: one query, and only what grew since its snapshot is read."""
     found: dict[str, S] = {}
-    for session, head, seq, kept in log.snapshots(fold.name, fold.version):
+    for session, head, seq, kept in log.snapshots(fold.name, fold.version, only):
         state, start = _restore(fold, (seq, kept) if kept is not None else None, head)
         if start < head:
             _catch_up(log, session, fold, state, start)

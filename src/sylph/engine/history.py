@@ -121,7 +121,7 @@ def rebuild(read: Callable[[int, int], list[Event]], upto: int) -> History:
 
 def _add(state: History, event: Event, kind: str, message: Message) -> None:
     state.entries.append(Entry(event.seq, event.turn, kind, message))
-    state.chars += _size(message)
+    state.chars += size(message)
 
 
 def _note(state: History, event: Event, message: Message) -> None:
@@ -157,11 +157,12 @@ def _rewind(state: History, seq: int, to: int) -> None:
 
 
 def _recount(state: History) -> None:
-    state.chars = (len(state.recap()) if state.upto else 0) + sum(_size(entry.message) for entry in state.entries)
+    state.chars = (len(state.recap()) if state.upto else 0) + sum(size(entry.message) for entry in state.entries)
     state.counted, state.counted_chars = state.chars // CHARS_PER_TOKEN, state.chars
 
 
-def _size(message: Message) -> int:
+def size(message: Message) -> int:
+    """In characters; pictures as many as they cost."""
     called = sum(len(call.arguments) + len(call.name) for call in message.calls)
     return len(message.text) + called + len(message.images) * IMAGE_TOKENS * CHARS_PER_TOKEN
 

@@ -167,6 +167,15 @@ class Log:
         events = (event_of(Record(*row)) for row in rows)
         return [(event.seq, event.turn, event.body) for event in events if isinstance(event.body, kind)]
 
+    def of(self, session: str, kinds: Sequence[type[Fact]], *, after: int = 0, limit: int = -1) -> list[Event]:
+        """The facts of some kinds, the oldest first."""
+        rows = self.query(
+            f"select {COLUMNS} from event where session = ? and type in ({', '.join('?' * len(kinds))}) and {COUNTED}"
+            " and seq > ? order by seq limit ?",
+            (session, *(kind.wire for kind in kinds), after, limit),
+        )
+        return [event_of(Record(*row)) for row in rows]
+
     def keyed(self, key: str) -> list[tuple[str, int, InputReceived]]:
         """Every message that was kept under a key, in any session, the latest first."""
         needle = b'"key":' + msgspec.json.encode(key)
@@ -189,12 +198,15 @@ class Log:
         )
         return (row[0], row[1]) if row else None
 
-    def snapshots(self, name: str, version: int) -> list[tuple[str, int, int, bytes | None]]:
-        """Every session with the end of its log and the newest snapshot of one fold."""
+    def snapshots(
+        self, name: str, version: int, only: Sequence[str] | None = None
+    ) -> list[tuple[str, int, int, bytes | None]]:
+        """Every session, or only some, with the end of its log and the newest snapshot of one fold."""
+        some = "" if only is None else f" where session.id in ({', '.join('?' * len(only))})"
         rows = self.query(
             "select session.id, session.seq, fold.seq, fold.state from session left join fold"
-            " on fold.session = session.id and fold.name = ? and fold.version = ?",
-            (name, version),
+            f" on fold.session = session.id and fold.name = ? and fold.version = ?{some}",
+            (name, version, *(only or ())),
         )
         return [(id, head, seq or 0, state) for id, head, seq, state in rows]
 
@@ -235,8 +247,11 @@ class Log:
             return [error.trouble]
         return [Trouble("store_damaged", str(row[0])) for row in rows if row[0] != "ok"]
 
-    def sessions(self) -> list[str]:
-        return [row[0] for row in self.query("select id from session", ())]
+    def sessions(self, beginning: str = "") -> list[str]:
+        rows = self.query(
+            "select id from session where id >= ? and substr(id, 1, ?) = ?", (beginning, len(beginning), beginning)
+        )
+        return [row[0] for row in rows]
 
     def traces(self) -> list[str]:
         """Every session that has left anything here, known to the list of sessions or not."""

@@ -132,6 +132,12 @@ class _Reader:
                 return Happening(seq=seq, command=said)
             case facts.SessionRenamed(title=title):
                 return Happening(seq=seq, command=commands.Rename(title=title))
+            case facts.SessionArchived(archived=on):
+                return Happening(seq=seq, command=commands.Archive(on=on))
+            case facts.SessionPinned(pinned=on):
+                return Happening(seq=seq, command=commands.Pin(on=on))
+            case facts.SessionSeen(upto=upto):
+                return Happening(seq=seq, command=commands.See(upto=upto))
             case facts.SessionMode(mode=mode, was=was):
                 return Happening(seq=seq, command=commands.SetMode(mode=mode), inside=self._too_late(seq, mode, was))
             case facts.SessionSandbox(on=on):
@@ -168,6 +174,8 @@ class _Reader:
                 case SessionBudget() | facts.GrantRevoked():
                     continue
                 case facts.SessionRenamed() | facts.InputReceived():
+                    continue
+                case facts.SessionArchived() | facts.SessionPinned() | facts.SessionSeen():
                     continue
                 case body if sent(body):
                     continue
@@ -220,7 +228,8 @@ class _Reader:
             if isinstance(said.body, facts.InputReceived):
                 self._retried = said.body.id
                 self._explained.add(said.seq)
-                again = commands.Retry(turn=again.turn, text=said.body.text, dry_run=said.body.dry_run)
+                body = said.body
+                again = replace(again, text=body.text, dry_run=body.dry_run, key=body.key, actor=said.actor)
         self._asked = True
         return Happening(seq=event.seq, command=again, fresh=self._open, rest=True)
 

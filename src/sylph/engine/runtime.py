@@ -21,9 +21,11 @@ from sylph.core.facts import Mode
 from sylph.core.ids import new_id
 from sylph.core.plugin import Plugin, merge
 from sylph.core.signals import SessionPurged
-from sylph.engine import fold, gateway, keyed, lease, prompt, recovery, tasks, transfer, verify
-from sylph.engine.book import Shelf
+from sylph.engine import context, fold, gateway, keyed, lease, prompt, recovery, tasks, transfer, verify
+from sylph.engine.book import Shelf, whole
 from sylph.engine.bus import Bus
+from sylph.engine.cards import Cards
+from sylph.engine.context import Context
 from sylph.engine.executor import Bounds, Executor
 from sylph.engine.floor import Floor
 from sylph.engine.gateway import Gateway
@@ -65,6 +67,8 @@ class NewSession(Struct, frozen=True, kw_only=True):
     label: str = ""
     budget: int | None = None
     """A cap of its own, in micro-dollars."""
+    id: str = ""
+    """Given to make it once however often it is asked for: one that is there already is left as it is."""
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -129,6 +133,7 @@ class Runtime:
         self._sessions = Opened(
             log, lambda id: Session(Floor(id, self._shelf), lambda _: self._hands, self._parts.courier)
         )
+        self.cards = Cards(log, self._known)
 
     def _checkpointing(self, runner: Runner) -> Checkpoints | None:
         if self._parts.undo is None:
@@ -200,7 +205,9 @@ class Runtime:
             raise UserError("Mode `sandbox` cannot do without the sandbox.", next=["leave out --sandbox off"])
         if not new.workspace.is_dir():
             raise UserError(f"There is no folder {new.workspace}.", kind="no_workspace", next=["Create it first."])
-        id = new_id()
+        id = new.id or new_id()
+        if new.id and self._log.head(id).seq:
+            return id
         created = facts.SessionCreated(
             workspace=str(new.workspace.resolve()),
             model=new.model,
@@ -260,6 +267,17 @@ class Runtime:
         if self._checkpoints and sweep.due(self._undo):
             self._sweep()
 
+    def _known(self, session: str) -> Summary | None:
+        """What this process knows of a session it works on: newer than what the log has on the disk."""
+        known = self._sessions.get(session)
+        return known.floor.summary if known and known.busy else None
+
+    async def context(self, session: str) -> Context:
+        """What the next request to the model would hold."""
+        known = self._sessions.get(session)
+        book = known.floor if known and (known.busy or known.floor.current) else Floor(session, self._shelf)
+        return context.context(book.summary, book.history, self._hands)
+
     async def sessions(self, *, deleted: bool = False) -> list[Summary]:
         """All sessions, the latest first; those in the trash only when asked for."""
         held = lease.holders(self._leases)
@@ -269,8 +287,7 @@ class Runtime:
 
     def glance(self, session: str) -> Summary:
         """What a session is and does right now, only to be looked at; an empty one where there is none."""
-        known = self._sessions.get(session)
-        return known.floor.summary if known and known.busy else fold.load(self._log, session, SUMMARY)[0]
+        return self._known(session) or fold.load(self._log, session, SUMMARY)[0]
 
     def _summary(self, session: str) -> Summary:
         state = fold.load(self._log, session, SUMMARY)[0]
@@ -294,9 +311,11 @@ class Runtime:
             if not found:
                 raise NotFound("There is no session yet.", next=['Start one: `sylph "…"` or `sylph chat`.'])
             return found[0]
-        ids = [id for id in self._log.sessions() if id.startswith(prefix)] if prefix else []
-        if prefix in ids or len(ids) == 1:
-            return self._summary(prefix if prefix in ids else ids[0])
+        if prefix and self._log.head(prefix).seq:
+            return self._summary(prefix)
+        ids = self._log.sessions(prefix) if prefix else []
+        if len(ids) == 1:
+            return self._summary(ids[0])
         if ids:
             raise NotFound(
                 f"{prefix!r} is the beginning of {len(ids)} session ids.",
@@ -353,15 +372,17 @@ class Runtime:
         return sorted(found, key=lambda task: task.started, reverse=True)
 
     async def whole(self, session: str, call: str) -> str | None:
-        return await self._sessions.open(session).floor.whole(call)
+        return whole(self._log, session, call)
 
-    async def fork(self, session: str, *, at: int | None = None) -> str:
+    async def fork(self, session: str, *, at: int | None = None, id: str = "") -> str:
         """A new session that shares everything up to the fact `at`, under an id and a chain of its own."""
+        if id and self._log.head(id).seq:
+            return id
         parent = self._summary((await self.find(session)).id)
         at = parent.seq if at is None else at
         if not 1 <= at <= parent.seq:
             raise UserError(f"{at} is not a fact of {parent.id}.", next=[f"Give a number from 1 to {parent.seq}."])
-        return await transfer.fork(self._log, parent, at, self._clock.now())
+        return await transfer.fork(self._log, parent, at, self._clock.now(), id)
 
     async def erase(self, session: str, secret: str, why: str = "") -> int:
         """Takes a secret out of a session for good; its chain still verifies. Returns in how many places it was."""
@@ -412,8 +433,8 @@ class Runtime:
     def export(self, session: str) -> AsyncGenerator[bytes, None]:
         return transfer.export(self._log, session)
 
-    async def import_(self, lines: Iterable[bytes], *, new_id: bool = False) -> Imported:
-        return await transfer.import_(self._log, lines, fresh=new_id)
+    async def import_(self, lines: Iterable[bytes], *, new_id: bool = False, id: str = "") -> Imported:
+        return await transfer.import_(self._log, lines, fresh=new_id, id=id)
 
     async def verify(self, session: str = "") -> list[Verified]:
         ids = [session] if session else self._log.traces()

@@ -108,6 +108,12 @@ class Session:
                 await self._delete()
             case commands.Restore():
                 await self._note(facts.SessionRestored())
+            case commands.Archive(on=on):
+                await self._note(facts.SessionArchived(archived=on))
+            case commands.Pin(on=on):
+                await self._note(facts.SessionPinned(pinned=on))
+            case commands.See(upto=upto):
+                await self._see(upto)
             case commands.Undo():
                 await self._undo(command)
         return ""
@@ -213,6 +219,8 @@ class Session:
 
     async def _retry(self, command: commands.Retry) -> str:
         async with self._entry:
+            if command.key and command.key in self.floor.summary.keys:
+                return self.floor.summary.keys[command.key]
             self._must_rest("retried")
             again = command.turn or turn_id(self.floor.summary.turns)
             began, first = self.floor.turn_start(again)
@@ -222,10 +230,15 @@ class Session:
             old = self.floor.message(first)
             dry = command.dry_run or old.dry_run
             said = facts.InputReceived(
-                id=id, text=command.text or old.text, dry_run=dry, images=old.images, form=old.form
+                id=id,
+                text=command.text or old.text,
+                dry_run=dry,
+                images=old.images,
+                form=old.form,
+                key=command.key,
             )
             self._retries[id] = again
-            await self._begin(facts.HistoryRewound(to=began, why="retry"), said)
+            await self._begin(facts.HistoryRewound(to=began, why="retry"), said, actor=command.actor)
         return id
 
     async def _withdraw(self, id: str) -> None:
@@ -303,6 +316,12 @@ class Session:
                 return await self.floor.erase(secret, why)
             finally:
                 self._release()
+
+    async def _see(self, upto: int) -> None:
+        async with self._entry:
+            upto = min(upto, self.floor.summary.seq)
+            if upto > self.floor.summary.seen:
+                await self._write(facts.SessionSeen(upto=upto))
 
     async def _note(self, fact: Fact) -> None:
         """A fact about the session itself, written whether or not a turn runs."""

@@ -13,6 +13,9 @@ from sylph.engine import cause
 from sylph.engine.fold import Fold
 from sylph.engine.states import State
 
+# What a person does with a session in their lists: it says nothing new, and so does not make it the latest.
+QUIET = (facts.SessionArchived, facts.SessionPinned, facts.SessionSeen)
+
 
 class OpenCall(msgspec.Struct):
     """A call that has no result yet, and how far it came."""
@@ -95,6 +98,12 @@ class Summary(msgspec.Struct):
     root: str = ""
     forked_at: int = 0
     deleted: bool = False
+    archived: bool = False
+    pinned: bool = False
+    seen: int = 0
+    """Up to which fact a person has seen it, as far as a door has said so."""
+    ended: int = 0
+    """The fact that ended the last turn."""
     plan: tuple[Step, ...] = ()
     outbox: dict[str, Waiting] = {}
     pid: int = 0
@@ -110,7 +119,9 @@ class Summary(msgspec.Struct):
 
 
 def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table of what each fact means
-    state.seq, state.updated = event.seq, event.ts
+    state.seq = event.seq
+    if not isinstance(event.body, QUIET):
+        state.updated = event.ts
     if isinstance(event.body, Fact) and (name := cause.name(event.body)):
         state.origins[name] = event.seq
     match event.body:
@@ -119,6 +130,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
         case facts.SessionForked(parent=parent, at=at, root=root):
             state.id, state.parent, state.forked_at, state.root = event.session, parent, at, root
             state.created, state.deleted, state.queue, state.follows = event.ts, False, {}, []
+            state.archived = state.pinned = False
             state.asked, state.open_calls, state.undoing, state.outbox = {}, {}, "", {}
             state.forms, state.form = {}, None
             state.usage, state.cost, state.guessed, state.warned = Usage(), None, 0, []
@@ -128,6 +140,12 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.deleted, state.outbox = True, {}
         case facts.SessionRestored():
             state.deleted = False
+        case facts.SessionArchived(archived=archived):
+            state.archived = archived
+        case facts.SessionPinned(pinned=pinned):
+            state.pinned = pinned
+        case facts.SessionSeen(upto=upto):
+            state.seen = upto
         case facts.SessionMode(mode=mode):
             state.mode = mode
         case facts.SessionSandbox(on=on):
@@ -152,7 +170,7 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.resumed, state.asked = attempt, {}
         case facts.TurnEnded():
             state.open_turn = state.open_input = ""
-            state.dry_run, state.form = False, None
+            state.dry_run, state.form, state.ended = False, None, event.seq
             state.asked, state.answers, state.open_calls = {}, {}, {}
             kept = state.queue.keys() | state.outbox.keys()
             state.origins = {name: seq for name, seq in state.origins.items() if name in kept}

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 import msgspec
 
 from sylph.core import facts
+from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
 from sylph.engine.log import Log
 
-PAGE = 2000
+# The facts a task is made of.
+KINDS = (facts.InputReceived, facts.TurnStarted, facts.ModelResponded, facts.ModelFailed, facts.TurnEnded)
 
 
 class Task(msgspec.Struct):
@@ -27,6 +29,10 @@ class Task(msgspec.Struct):
     cost: int | None = None
     answer: str = ""
     retry_of: str = ""
+    input: str = ""
+    trouble: Trouble | None = None
+    seq: int = 0
+    """The fact it begins with."""
 
 
 def tasks(events: Iterable[Event]) -> list[Task]:
@@ -42,30 +48,24 @@ def tasks(events: Iterable[Event]) -> list[Task]:
                 found[event.turn] = Task(
                     f"{event.session}.{number}", event.session, event.turn, inputs.get(input, ""), event.ts
                 )
-                found[event.turn].retry_of = retry_of
+                found[event.turn].retry_of, found[event.turn].input = retry_of, input
+                found[event.turn].seq = event.seq
             case facts.ModelResponded() as body if event.turn in found:
                 _spend(found[event.turn], body)
             case facts.ModelFailed(usage=Usage() as usage, cost=cost, turn=asked) if (asked or event.turn) in found:
                 task = found[asked or event.turn]
                 task.usage = task.usage + usage
                 task.cost = task.cost if cost is None else (task.cost or 0) + cost
-            case facts.TurnEnded(outcome=outcome, rounds=rounds, ms=ms) if event.turn in found:
+            case facts.TurnEnded(outcome=outcome, rounds=rounds, ms=ms, trouble=trouble) if event.turn in found:
                 task = found[event.turn]
-                task.outcome, task.rounds, task.ms = outcome, rounds, ms
+                task.outcome, task.rounds, task.ms, task.trouble = outcome, rounds, ms, trouble
             case _:
                 pass
     return list(found.values())
 
 
 def read(log: Log, session: str) -> list[Task]:
-    return tasks(_events(log, session))
-
-
-def _events(log: Log, session: str) -> Iterable[Event]:
-    after = 0
-    while page := log.read(session, after=after, limit=PAGE):
-        yield from page
-        after = page[-1].seq
+    return tasks(log.of(session, KINDS))
 
 
 def _spend(task: Task, body: facts.ModelResponded) -> None:

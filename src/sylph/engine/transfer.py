@@ -1,5 +1,6 @@
 """A session as NDJSON lines, out and in, without loss: records keep their bytes, their salt and their hash."""
 
+import asyncio
 import base64
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -65,7 +66,7 @@ class Imported(NamedTuple):
 async def export(log: Log, session: str) -> AsyncGenerator[bytes, None]:
     """A header, every record in order, then the whole outputs they refer to."""
     head = log.head(session)
-    blobs = log.query("select digest, bytes from blob where session = ? order by digest", (session,))
+    blobs = log.query("select digest from blob where session = ? order by digest", (session,))
     header = _Header(format=FORMAT, version=1, session=session, events=head.seq, blobs=len(blobs))
     yield msgspec.json.encode(header) + b"\n"
     after = 0
@@ -73,7 +74,9 @@ async def export(log: Log, session: str) -> AsyncGenerator[bytes, None]:
         for record in page:
             yield msgspec.json.encode(_line(record)) + b"\n"
         after = page[-1].seq
-    for name, data in blobs:
+    for (name,) in blobs:
+        # One at a time: together they may be more than there is memory for.
+        data = log.blob(session, name) or b""
         blob = _Blob(session=session, digest=name, base64=base64.b64encode(data).decode())
         yield msgspec.json.encode(blob) + b"\n"
 
@@ -104,14 +107,15 @@ def _is_json(data: bytes) -> bool:
     return b"\n" not in data and data == data.strip()
 
 
-async def import_(log: Log, lines: Iterable[bytes], *, fresh: bool = False) -> Imported:
+async def import_(log: Log, lines: Iterable[bytes], *, fresh: bool = False, id: str = "") -> Imported:
     """Brings a session in, whole or not at all. `fresh` gives it a new id, and so a chain of its own."""
-    records, blobs = parse(lines)
+    records, blobs = await asyncio.to_thread(_read, lines)
     session = records[0].session
-    check(records, blobs)
     here = log.head(session)
     if fresh:
-        session = new_id()
+        session = id or new_id()
+        if log.head(session).seq:
+            return Imported(session, len(records), len(blobs), known=True)
         records = _renamed(records, session)
         blobs = [(session, name, data) for _, name, data in blobs]
     elif here.seq:
@@ -120,9 +124,15 @@ async def import_(log: Log, lines: Iterable[bytes], *, fresh: bool = False) -> I
     return Imported(session, len(records), len(blobs))
 
 
-async def fork(log: Log, parent: Summary, at: int, now: int) -> str:
+def _read(lines: Iterable[bytes]) -> tuple[list[Record], list[tuple[str, str, bytes]]]:
+    records, blobs = parse(lines)
+    check(records, blobs)
+    return records, blobs
+
+
+async def fork(log: Log, parent: Summary, at: int, now: int, id: str = "") -> str:
     """Copies the first `at` facts under a new id and writes down where they came from."""
-    child = new_id()
+    child = id or new_id()
     old: list[Record] = []
     while page := log.records(parent.id, after=old[-1].seq if old else 0, limit=PAGE):
         old += [record for record in page if record.seq <= at]

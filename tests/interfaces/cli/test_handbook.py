@@ -9,7 +9,7 @@ from sylph.interfaces.cli.reference import PARTS, filled
 HANDBOOK = Path(__file__).parents[3] / "docs" / "handbook"
 
 
-@pytest.mark.parametrize("page", ["command-line.md", "configuration.md", "exit-codes.md"])
+@pytest.mark.parametrize("page", ["api.md", "command-line.md", "configuration.md", "exit-codes.md"])
 def test_generated_parts_are_up_to_date(page: str) -> None:
     text = (HANDBOOK / page).read_text(encoding="utf-8")
     assert filled(text) == text, "scripts/reference brings it up to date"

@@ -104,6 +104,14 @@ def put(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def done(said: str, session: str, *, as_json: bool, **more: object) -> int:
+    """What was done to a session, in words or as JSON."""
+    if as_json:
+        return put_json({"session": session, **more})
+    put(said)
+    return 0
+
+
 def put_table(rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
     """A table on stdout. In a terminal that is too narrow the columns `drop` are left out, in that order."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize

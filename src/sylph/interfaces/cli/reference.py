@@ -51,6 +51,26 @@ def slash_table() -> str:
     return _table(["command", "what it does"], [[f"`{each.usage}`", each.help] for each in slash.COMMANDS.values()])
 
 
+def route_tables() -> str:
+    """What the server can be asked, by subject: from the same routes as its OpenAPI document."""
+    from sylph.interfaces.http.api import SUBJECTS
+
+    tables: list[str] = []
+    for subject in SUBJECTS:
+        pairs = zip(subject.declared, subject.router.routes, strict=True)
+        shown = [(each, route) for each, route in pairs if each.path.startswith(("/api/", "/v1/"))]
+        rows = [
+            [f"`{each.method}`", f"`{each.path}`", each.scope or "-", str(getattr(route, "summary", ""))]
+            for each, route in shown
+        ]
+        if rows:
+            name = str(subject.router.tags[0])
+            tables.append(
+                f"### {name[0].upper()}{name[1:]}\n\n{_table(['method', 'path', 'scope', 'what it does'], rows)}"
+            )
+    return "\n\n".join(tables)
+
+
 def command_list() -> str:
     return "\n\n".join(_explained(path, command) for path, command in _walk())
 
@@ -91,4 +111,5 @@ PARTS: dict[str, Callable[[], str]] = {
     "codes": code_table,
     "slash": slash_table,
     "commands": command_list,
+    "routes": route_tables,
 }

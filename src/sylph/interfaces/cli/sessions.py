@@ -18,8 +18,8 @@ from sylph.core.text import count
 from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces import allowance
-from sylph.interfaces.cli import resume, search
-from sylph.interfaces.cli.door import Door, put, put_json, put_table, write_new
+from sylph.interfaces.cli import resume, search, shelve
+from sylph.interfaces.cli.door import Door, done, put, put_json, put_table, write_new
 from sylph.interfaces.cli.lazy import Group
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.paint import painted
@@ -42,20 +42,27 @@ def command() -> None:
 
 command.add_command(resume.command, "resume")
 command.add_command(search.command, "search")
+command.add_command(shelve.archive, "archive")
+command.add_command(shelve.unarchive, "unarchive")
+command.add_command(shelve.pin, "pin")
+command.add_command(shelve.unpin, "unpin")
 
 
 @command.command("list")
 @click.option("--deleted", is_flag=True, help="Those in the trash instead.")
+@click.option("--archived", is_flag=True, help="Those put aside instead.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most this many.")
 @json_option
 @click.pass_obj
-def list_(door: Door, *, deleted: bool, limit: int, as_json: bool) -> int:
-    """List sessions, the latest first."""
+def list_(door: Door, *, deleted: bool, archived: bool, limit: int, as_json: bool) -> int:
+    """List sessions, the pinned ones first, then the latest."""
     found = door.look(lambda app: begun(app.runtime, deleted=deleted))
+    found = [each for each in found if deleted or each.archived == archived]
+    found.sort(key=lambda each: not each.pinned)
     if as_json:
         return put_json([facts_of(summary) for summary in found[:limit]])
     if not found:
-        put("No sessions yet." if not deleted else "The trash is empty.")
+        put("The trash is empty." if deleted else "No session is put aside." if archived else "No sessions yet.")
         return 0
     head = ["ID", "TITLE", "STATE", "TURNS", "COST", "MODEL", "CHANGED"]
     put_table([head, *map(row, found[:limit])], drop=(4, 5, 3, 6, 2))
@@ -253,6 +260,8 @@ SHOWN = (
         "parent",
         "forked_at",
         "deleted",
+        "archived",
+        "pinned",
         "plan",
         "pid",
     ),
@@ -270,7 +279,7 @@ def row(summary: Summary) -> list[str]:
     changed = ago(summary.updated, SystemClock().now())
     return [
         summary.id,
-        flat(summary.title, 44) or "-",
+        ("* " if summary.pinned else "") + (flat(summary.title, 44) or "-"),
         state,
         str(summary.turns),
         money(summary.cost) or "-",
@@ -306,14 +315,6 @@ async def all_events(runtime: Runtime, session: str) -> list[Event]:
 async def whole_outputs(runtime: Runtime, session: str, events: list[Event]) -> dict[str, str]:
     calls = [event.body.call for event in events if isinstance(event.body, ToolFinished) and event.body.whole]
     return {call: await runtime.whole(session, call) or "" for call in calls}
-
-
-def done(said: str, session: str, *, as_json: bool, **more: object) -> int:
-    """What was done to a session, in words or as JSON."""
-    if as_json:
-        return put_json({"session": session, **more})
-    put(said)
-    return 0
 
 
 def confirmed(question: str) -> bool:

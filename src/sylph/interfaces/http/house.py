@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from sylph.app import App
 from sylph.interfaces.http.access.rates import Attempts
 from sylph.interfaces.http.address import Address
+from sylph.interfaces.http.idempotency import Once
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.memory import Memory
@@ -20,6 +21,7 @@ class House(Struct, frozen=True, kw_only=True):
     app: App
     keys: Keys
     hub: Hub
+    once: Once
     workspace: Path
     """Where sessions work that name no folder: where the server was started."""
     address: Address = Address()

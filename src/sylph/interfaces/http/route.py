@@ -42,6 +42,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     errors: tuple[int, ...] = ()
     upload: bool = False
     """Whether its body may be as large as an uploaded file."""
+    accepts: str = ""
+    """What kind of bytes the body is, where it is no JSON of ours."""
     example: Any = None
     answer: Any = None
 

@@ -39,6 +39,9 @@ def _describe(operation: dict[str, Any], route: Declared, known: dict[int, dict[
         if route.example is not None:
             content["example"] = msgspec.to_builtins(route.example)
         operation["requestBody"] = {"required": True, "content": {JSON: content}}
+    elif route.accepts:
+        content = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {route.accepts: content}}
     responses: dict[str, Any] = {str(route.status): _good(route, known)}
     problem = {MEDIA: {"schema": known[id(Problem)]}}
     always = (400, 401, 403, 422, 429) if route.scope else (400, 422, 429)

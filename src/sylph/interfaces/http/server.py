@@ -21,6 +21,7 @@ from sylph.interfaces.http.direct import Direct
 from sylph.interfaces.http.entrance import Entrance, open_entrance
 from sylph.interfaces.http.guard import Guard, Own
 from sylph.interfaces.http.house import House
+from sylph.interfaces.http.idempotency import Once
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.life import lived, rest
 from sylph.interfaces.http.listening import listen_own
@@ -33,7 +34,7 @@ from sylph.interfaces.own.place import SOCKET
 from sylph.interfaces.own.resident import Resident, Tenancy
 from sylph.reload import Live
 
-KEYS = "keys.db"
+KEYS, REQUESTS = "keys.db", "requests.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -73,7 +74,13 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     keys = Keys(app.config.data / KEYS)
     entrance = open_entrance(app, server, keys, seen=seen, fd=fd)
     house = House(
-        app=app, keys=keys, hub=Hub(app.runtime), workspace=Path.cwd(), address=entrance.address, live=Live(app)
+        app=app,
+        keys=keys,
+        hub=Hub(app.runtime),
+        once=Once(app.config.data / REQUESTS),
+        workspace=Path.cwd(),
+        address=entrance.address,
+        live=Live(app),
     )
     tenancy.tell(_resident(house))
     api = make(house)
@@ -102,6 +109,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
         logger.info("ends")
         if tenancy.stands:
             (app.config.data / SOCKET).unlink(missing_ok=True)
+        house.once.close()
         keys.close()
 
 

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sylph import __version__
-from sylph.core.commands import Send as Message
 from sylph.core.errors import NotFound
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.live import cursor
@@ -33,14 +32,6 @@ HEADERS = [
 ]
 RETRY = b"retry: 1000\n\n"
 LAST = 0.2
-
-
-class MessageBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    text: str
-
-
-class Kept(Struct, frozen=True, kw_only=True):
-    id: str
 
 
 class Place(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,13 +84,6 @@ def _left(receive: Receive) -> Coroutine[Any, Any, None]:
             pass
 
     return leave()
-
-
-@routes.post("/sessions/{id}/messages", scope="chat", gives=Kept, status=202, errors=(404, 409))
-async def message(house: House, who: Who, id: str, body: MessageBody) -> Kept:
-    """Say something to a session; it is answered in its stream."""
-    session = (await house.app.runtime.find(id)).id
-    return Kept(id=await house.app.runtime.send(session, Message(text=body.text, actor=who.actor)))
 
 
 @routes.get("/sessions/{id}/events", scope="read", media=SSE, errors=(404, 409))

@@ -38,6 +38,7 @@ CALLS: Final = frozenset(
         "runtime.tasks",
         "runtime.whole",
         "runtime.fork",
+        "runtime.context",
         "runtime.erase",
         "runtime.plan_undo",
         "runtime.last_undo",

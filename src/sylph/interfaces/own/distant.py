@@ -9,6 +9,7 @@ from sylph.core.errors import UserError
 from sylph.core.events import Event
 from sylph.engine.budget.accounts import Account
 from sylph.engine.budget.store import Hold, Stand
+from sylph.engine.context import Context
 from sylph.engine.log import Log
 from sylph.engine.resumed import Resumed
 from sylph.engine.runtime import NewSession, Parts, Runtime
@@ -77,8 +78,11 @@ class Distant(Runtime):
     async def whole(self, session: str, call: str) -> str | None:
         return await self.line.call("runtime.whole", session=session, call=call)
 
-    async def fork(self, session: str, *, at: int | None = None) -> str:
-        return await self.line.call("runtime.fork", session=session, at=at)
+    async def fork(self, session: str, *, at: int | None = None, id: str = "") -> str:
+        return await self.line.call("runtime.fork", session=session, at=at, id=id)
+
+    async def context(self, session: str) -> Context:
+        return await self.line.call("runtime.context", session=session)
 
     async def erase(self, session: str, secret: str, why: str = "") -> int:
         return await self.line.call("runtime.erase", session=session, secret=secret, why=why)
@@ -98,8 +102,8 @@ class Distant(Runtime):
     def export(self, session: str) -> AsyncGenerator[bytes, None]:
         return self.line.stream("runtime.export", session=session)
 
-    async def import_(self, lines: Iterable[bytes], *, new_id: bool = False) -> Imported:
-        return await self.line.call("runtime.import_", lines=lines, new_id=new_id)
+    async def import_(self, lines: Iterable[bytes], *, new_id: bool = False, id: str = "") -> Imported:
+        return await self.line.call("runtime.import_", lines=lines, new_id=new_id, id=id)
 
 
 class DistantApp(App, kw_only=True):

@@ -1,0 +1,120 @@
+"""Every session on a card: what a list shows of it, kept in memory and made anew only for those that have grown."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from sylph.core.facts import Mode
+from sylph.core.messages import Usage
+from sylph.engine import fold
+from sylph.engine.log import COUNTED, Log
+from sylph.engine.states import State
+from sylph.engine.summary import QUIET, SUMMARY, Summary
+
+# So many are read before others get their turn.
+BATCH = 100
+
+
+class Card(Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    workspace: str
+    model: str
+    mode: Mode
+    sandbox: bool
+    state: State
+    label: str
+    created: int
+    updated: int
+    seq: int
+    turns: int
+    inputs: int
+    asked: int
+    """How many questions wait for a person."""
+    queued: int
+    open_turn: str
+    usage: Usage
+    cost: int | None
+    parent: str
+    root: str
+    forked_at: int
+    pinned: bool
+    archived: bool
+    deleted: bool
+    unread: bool
+
+
+class Cards:
+    """`live` gives what this process itself knows of a session, which is newer than any snapshot."""
+
+    def __init__(self, log: Log, live: Callable[[str], Summary | None]) -> None:
+        self._log, self._live = log, live
+        self._known: dict[str, Card] = {}
+
+    async def all(self) -> list[Card]:
+        """All of them, in no order; also those in the trash."""
+        heads = self._log.heads()
+        for gone in self._known.keys() - heads.keys():
+            del self._known[gone]
+        grown = [id for id, seq in heads.items() if id not in self._known or self._known[id].seq != seq]
+        for start in range(0, len(grown), BATCH):
+            if start:
+                await asyncio.sleep(0)
+            self._read(grown[start : start + BATCH])
+        return [self._known[id] for id in heads if id in self._known]
+
+    def _read(self, some: Iterable[str]) -> None:
+        unread: list[str] = []
+        for id in some:
+            if (summary := self._live(id)) is not None:
+                self._known[id] = card_of(id, summary)
+            else:
+                unread.append(id)
+        if unread:
+            for id, summary in fold.load_all(self._log, SUMMARY, unread).items():
+                self._known[id] = card_of(id, summary)
+
+    def stood(self, card: Card, then: int) -> int:
+        """When a session had last been updated at an earlier moment; 0 if it was not there yet."""
+        if card.updated <= then:
+            return card.updated
+        quiet = [kind.wire for kind in QUIET]
+        rows = self._log.query(
+            f"select ts from event where session = ? and ts <= ? and type not in ({', '.join('?' * len(quiet))})"
+            f" and {COUNTED} order by seq desc limit 1",
+            (card.id, then, *quiet),
+        )
+        return rows[0][0] if rows and card.created <= then else 0
+
+
+def card_of(id: str, summary: Summary) -> Card:
+    return Card(
+        id=id,
+        title=summary.title,
+        # Thousands of sessions share a few of these.
+        workspace=sys.intern(summary.workspace),
+        model=sys.intern(summary.model),
+        mode=summary.mode,
+        sandbox=summary.sandbox,
+        state=summary.state,
+        label=summary.label,
+        created=summary.created,
+        updated=summary.updated,
+        seq=summary.seq,
+        turns=summary.turns,
+        inputs=summary.inputs,
+        asked=len(summary.asked),
+        queued=len(summary.queue),
+        open_turn=summary.open_turn,
+        usage=summary.usage,
+        cost=summary.cost,
+        parent=summary.parent,
+        root=summary.root or id,
+        forked_at=summary.forked_at,
+        pinned=summary.pinned,
+        archived=summary.archived,
+        deleted=summary.deleted,
+        unread=summary.ended > summary.seen,
+    )

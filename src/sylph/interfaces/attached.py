@@ -1,0 +1,36 @@
+"""Files that go with a message: pictures and PDF documents, for a model to look at."""
+
+from sylph.core.errors import UserError
+from sylph.core.tool import Picture
+from sylph.tools import images
+
+PDF = "application/pdf"
+LARGEST = {PDF: 20_000_000}
+MOST = 20
+MOST_BYTES = max(images.LARGEST, *LARGEST.values())
+
+
+def picture(name: str, data: bytes, size: int, where: str = "") -> Picture:
+    """A file as a message takes it. Raises UserError for what no model could look at; `where` is what it is called."""
+    where = where or name
+    media = PDF if data.startswith(b"%PDF-") else images.media_of(data[:16])
+    if not media:
+        said = "is empty" if not data else "is neither a picture (PNG, JPEG, GIF, WebP) nor a PDF document"
+        raise UserError(
+            f"{where} {said}.",
+            next=["name the file in the message: it is read with the `read` tool"],
+        )
+    most = LARGEST.get(media, images.LARGEST)
+    if size > most:
+        raise UserError(
+            f"{where} has {size:,} bytes; {most:,} may be attached.",
+            next=["attach a smaller version"],
+        )
+    if media != PDF and not images.is_whole(data, media):
+        raise UserError(f"{where} is cut off: its end is missing.", next=["get the file anew"])
+    return Picture(data=data, media=media, name=name)
+
+
+def few(count: int) -> None:
+    if count > MOST:
+        raise UserError(f"{count} files go with one message; {MOST} may.", next=["attach fewer"])

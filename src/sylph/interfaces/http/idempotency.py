@@ -1,0 +1,144 @@
+"""Requests that make something, made once: the key of a request, what it asked for, and what it was answered.
+
+What a request makes is named after its key, so a second one finds it even where the process was killed between the two:
+then there is no answer to repeat, but the same thing to tell of.
+"""
+
+import hashlib
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Header, Request
+from msgspec import Struct
+from starlette.responses import Response
+
+from sylph.core.errors import UserError
+from sylph.core.ids import ALPHABET
+from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.route import JSON, respond
+from sylph.interfaces.http.who import Who
+
+KEPT_DAYS = 7
+SCHEMA = """
+create table if not exists request (
+    name blob primary key, print blob not null, at integer not null, status integer, body blob
+) strict, without rowid;
+create index if not exists request_at on request (at);
+"""
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        description="Makes a repeated request one: the same key and body get the same answer.",
+    ),
+]
+Work = Callable[[str], Awaitable[Any]]
+"""Makes something under the given name, or finds it; an empty name means any."""
+
+
+class Asked(Struct, frozen=True):
+    """A request with a key: whose it is, and a print of what it wants."""
+
+    name: bytes
+    print: bytes
+
+    @property
+    def made(self) -> str:
+        """What the thing is called that it makes: always the same for the same key."""
+        number, letters = int.from_bytes(self.name), list[str]()
+        for _ in range(12):
+            number, at = divmod(number, len(ALPHABET))
+            letters.append(ALPHABET[at])
+        return "".join(letters)
+
+
+class Once:
+    """The requests that had a key, in a file of their own. It is opened when the first one comes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._base: sqlite3.Connection | None = None
+        self._running: set[bytes] = set()
+
+    def close(self) -> None:
+        if self._base:
+            self._base.close()
+
+    async def do(self, asked: Asked, work: Callable[[], Awaitable[Response]]) -> Response:
+        """The answer to a request, the old one where there is one. What failed may be tried again."""
+        if asked.name in self._running:
+            raise Denied(
+                "A request with this key is being worked on.", kind="in_progress", next=["try again in a moment"]
+            )
+        if before := self._before(asked):
+            return before
+        self._running.add(asked.name)
+        try:
+            answer = await work()
+            self._keep(asked, answer)
+        finally:
+            self._running.discard(asked.name)
+        return answer
+
+    def _before(self, asked: Asked) -> Response | None:
+        row = self._db.execute("select print, status, body from request where name = ?", (asked.name,)).fetchone()
+        if row is None:
+            now = _now()
+            self._db.execute("delete from request where at < ?", (now - KEPT_DAYS * 86_400_000,))
+            self._db.execute("insert into request values (?, ?, ?, null, null)", (asked.name, asked.print, now))
+            return None
+        print, status, body = row
+        if print != asked.print:
+            raise UserError(
+                "This key was used for another request.", kind="key_reused", next=["take a new key for each request"]
+            )
+        if status is None:
+            # It was begun, and whoever worked on it died or failed: it is begun again, under the same name.
+            return None
+        return Response(body, status, {"Idempotency-Replayed": "true"}, JSON)
+
+    def _keep(self, asked: Asked, answer: Response) -> None:
+        row = (answer.status_code, bytes(answer.body), asked.name)
+        self._db.execute("update request set status = ?, body = ? where name = ?", row)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._base is None:
+            self._path.touch(mode=0o600, exist_ok=True)
+            self._base = sqlite3.connect(self._path, isolation_level=None, timeout=10)
+            self._base.execute("pragma journal_mode=wal")
+            self._base.execute("pragma synchronous=normal")
+            self._base.executescript(SCHEMA)
+        return self._base
+
+
+def asked(who: Who, request: Request, key: str, wanted: object) -> Asked:
+    """A key counts for one caller and one address; `wanted` is what was asked for there."""
+    name = msgspec.json.encode([who.id, request.method, request.url.path, key])
+    print = wanted if isinstance(wanted, bytes) else msgspec.json.encode(wanted)
+    return Asked(_hash(name), _hash(print))
+
+
+async def once(request: Request, who: Who, key: str, wanted: object, work: Work, *, status: int = 201) -> Response:
+    """Does the work once for a key; without one, now."""
+    if not key:
+        return respond(await work(""), status, request)
+    given = asked(who, request, key, wanted)
+
+    async def done() -> Response:
+        return respond(await work(given.made), status, request)
+
+    return await request.app.state.house.once.do(given, done)
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

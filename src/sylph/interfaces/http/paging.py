@@ -1,0 +1,54 @@
+"""Pages: the parameters every list takes, and an order of sessions that stands still while they change."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from sylph.core.errors import UserError
+from sylph.engine.cards import Card, Cards
+from sylph.interfaces.http.route import Page
+
+SessionId = Annotated[
+    str, Path(max_length=100, description="The id of a session, the beginning of one, or `last`.", examples=["last"])
+]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at the most.")]
+Cursor = Annotated[str, Query(max_length=200, description="Where to go on: the `next` of the page before.")]
+
+
+def page_of(cards: Cards, shown: Iterable[Card], cursor: str, limit: int) -> Page[Card]:
+    """The latest first, in the order of the moment when the first page was asked for: the log can tell that order.
+
+    So whoever goes through all pages sees each session once, even if some have changed meanwhile.
+    """
+    shown = list(shown)
+    then, last = _place(cursor) if cursor else (max((card.updated for card in shown), default=0), None)
+    placed = [(cards.stood(card, then), card.id, card) for card in shown]
+    placed = [each for each in placed if each[0] and (last is None or each[:2] < last)]
+    placed.sort(key=lambda each: each[:2], reverse=True)
+    more = placed[limit - 1] if len(placed) > limit else None
+    return Page(items=[card for *_, card in placed[:limit]], next=f"{then}.{more[0]}.{more[1]}" if more else None)
+
+
+def _place(cursor: str) -> tuple[int, tuple[int, str]]:
+    then, _, rest = cursor.partition(".")
+    at, _, id = rest.partition(".")
+    if not (_counts(then) and _counts(at) and id):
+        raise bad_cursor(cursor)
+    return int(then), (int(at), id)
+
+
+def number_of(cursor: str) -> int:
+    """A cursor that is a number; 0 for none."""
+    if cursor and not _counts(cursor):
+        raise bad_cursor(cursor)
+    return int(cursor or 0)
+
+
+def _counts(text: str) -> bool:
+    # As many digits as the store can count.
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def bad_cursor(cursor: str) -> UserError:
+    return UserError(f"{cursor!r} is no cursor.", kind="bad_cursor", next=["leave it out to begin at the first page"])
