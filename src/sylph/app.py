@@ -49,6 +49,7 @@ from sylph.providers.local import models as local
 from sylph.providers.speak import Spoken, speak
 from sylph.services import missing, sources_of
 from sylph.tools.all import workspace_tools
+from sylph.tools.git.remotes import Remotes
 from sylph.tools.history import history
 from sylph.tools.shell import SECRET
 from sylph.tools.web import Chromium, Service, Web
@@ -309,7 +310,7 @@ def build(
     parts = Parts(
         gateway=Gateway(Spoken(endpoints, client, tour.Tour()), patience_of(config), purse=purse),
         plugins=(
-            Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config))),
+            Plugin(name="workspace", tools=workspace_tools(config.environ, places_of(config), remotes_of(config))),
             Plugin(name="web", tools=web.tools),
             Plugin(name="history", tools=(history(LogArchive(store_of(config)), store_of(config)),)),
             scout.plugin(),
@@ -420,6 +421,11 @@ def places_of(config: Config) -> Places:
     own = (config.home, config.data, config.file)
     home = Path(config.environ.get("HOME") or Path.home())
     return Places(home=real(home), sylph=tuple(map(real, own)), source=(real(Path(__file__).parent),))
+
+
+def remotes_of(config: Config) -> Remotes:
+    """What is set for the git remotes of workspaces."""
+    return Remotes(config.home / "remotes")
 
 
 def rulebook_of(config: Config) -> FileRulebook:

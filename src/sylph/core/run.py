@@ -45,6 +45,8 @@ class Order(Struct, frozen=True, kw_only=True):
     """Its input stays open after that, for what `Jobs.send` sends later. Only a job can be talked to."""
     repository: bool = False
     """A git command of the git tool's own that has to write the repository's config; its hooks do not run."""
+    lent: str = ""
+    """A folder that this command sees though no other does, by the name that its environment has for it."""
     outside: bool = False
     """To be run outside of the sandbox. Heeded only where the call was judged, and allowed, so."""
     box: Box | None = None

@@ -1,6 +1,7 @@
 """Every workspace tool, built."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sylph.core.places import Places
 from sylph.core.tool import Tool
@@ -22,12 +23,15 @@ from sylph.tools.search import find, grep
 from sylph.tools.shell import shell
 from sylph.tools.verify import verify
 
+if TYPE_CHECKING:
+    from sylph.tools.git.remotes import Remotes
 
-def workspace_tools(environ: Mapping[str, str], places: Places) -> tuple[Tool, ...]:
+
+def workspace_tools(environ: Mapping[str, str], places: Places, remotes: "Remotes | None" = None) -> tuple[Tool, ...]:
     """Every tool for work in a workspace, always in this order; commands run with `environ`, less its secrets."""
     program = located(environ)
     searcher = Ripgrep(program) if program else Scan()
     files = (READ, WRITE, EDIT, MULTI_EDIT, PATCH, MOVE, COPY, DELETE, MAKE)
     search = (LIST, tree(searcher), EXISTS, verify(environ), find(searcher), grep(searcher, places))
-    commands = (shell(environ, places), jobs(environ, places), python(environ), git(environ))
+    commands = (shell(environ, places), jobs(environ, places), python(environ), git(environ, remotes))
     return (*files, *search, *commands, PLAN, ASK, NOTIFY)

@@ -24,11 +24,11 @@ def confined(order: Order, grip: Grip, places: Places, caps: Caps, *, abi: int, 
     own = [f"{private}/{name}" for name in NAMES]
     shown = [path for path in places.shown if not within(path, places.secret)]
     cut = [*places.hidden, *(path for path in places.secret if not within(path, places.hidden)), private, "/dev"]
-    env = kept(order.env)
+    env, lent = kept(order.env), [order.lent] if order.lent else []
     told = {
         "abi": abi,
         "cwd": order.cwd,
-        "read": [*_around("/", cut), *shown, *(() if grip.writes else (workspace,))],
+        "read": [*_around("/", cut), *shown, *lent, *(() if grip.writes else (workspace,))],
         "write": [*own, *DEVICES, *((workspace,) if grip.writes else ())],
         "network": network,
         "filter": seccomp.program(network=network).hex(),

@@ -20,6 +20,8 @@ FILTER = "seccomp.bpf"
 NOTHING = "hidden"
 FORWARD = "/run/sylph-forward.py"
 PORT = 3128
+# Where a command sees the folder that it is lent.
+LENT = "/run/sylph-lent"
 TAIL = 20_000
 # Compiled when a command has failed, and not before.
 UNREACHED = (
@@ -147,6 +149,9 @@ class Sandbox:
             view.mask(path)
         view.mask_sockets(self._watch.sockets())
         order = replace(order, env=bwrap.environment(order.env, self._places.home))
+        if order.lent:
+            view.bind(order.lent, LENT)
+            order = replace(order, env={name: value.replace(order.lent, LENT) for name, value in order.env.items()})
         if way == "hosts":
             order = await self._listed(order, grip, view)
         box = replace(bwrap.held(grip, order, self._places, self._filter), note=_no_network(way, grip, self.terms))

@@ -25,6 +25,7 @@ COMMANDS: dict[str, Entry] = {
     "undo": Entry("undo", "Put files back as they were before the last turn, or before an earlier one."),
     "serve": Entry("serve", "Serve the API, for programs and browsers."),
     "token": Entry("tokens", "Make, list and revoke tokens for the server."),
+    "remote": Entry("remote", "Show, set and try the git remote of this folder: address, identity, SSH key."),
     "session": Entry("sessions", "List, show, rename, fork, export … sessions."),
     "task": Entry("tasks", "List, show and replay the turns that were run."),
     "job": Entry("jobs", "List, show and end commands in the background."),

@@ -15,6 +15,7 @@ from sylph.core.errors import SylphError, Trouble
 from sylph.interfaces.http import (
     config,
     credentials,
+    git_remote,
     health,
     identity,
     keyring,
@@ -55,6 +56,7 @@ SUBJECTS: tuple[Routes, ...] = (
     status.routes,
     *FILES,
     *OPENAI,
+    git_remote.routes,
 )
 
 

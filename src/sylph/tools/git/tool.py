@@ -2,21 +2,25 @@
 
 import shutil
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sylph.core.tool import Context, Judged, Result, Tool
 from sylph.tools.git.args import Git
 
+if TYPE_CHECKING:
+    from sylph.tools.git.remotes import Remotes
+
 LONGEST = 900.0
 
 
-def git(environ: Mapping[str, str]) -> Tool:
-    """The tool; git gets `environ` without what looks like a credential."""
+def git(environ: Mapping[str, str], remotes: "Remotes | None" = None) -> Tool:
+    """The tool; git gets `environ` without what looks like a credential, and what is set for a workspace's remote."""
 
     async def run(args: Git, context: Context) -> Result:
         from sylph.tools.git import work
 
         program = shutil.which("git", path=environ.get("PATH")) or "git"
-        return await work.run(program, work.environment(environ), args, context)
+        return await work.run(work.Means(program, work.environment(environ), remotes), args, context)
 
     return Tool(
         name="git",

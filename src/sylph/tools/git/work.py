@@ -1,9 +1,15 @@
 """A request carried out: judged by what the action does, run under the journaled runner, found again after a crash."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
-from sylph.core.errors import ToolError
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sylph.core.errors import ToolError, UserError
 from sylph.core.run import Order
 from sylph.core.tool import Context, Judged, Result
 from sylph.tools.git import status, told, words
@@ -12,6 +18,10 @@ from sylph.tools.git.plan import Plan, Scene, plan
 from sylph.tools.git.repository import found
 from sylph.tools.shell import QUIET, Live, clean
 from sylph.tools.workspace import folder, printable
+
+if TYPE_CHECKING:
+    from sylph.tools.git.loan import Loan
+    from sylph.tools.git.remotes import Remote, Remotes
 
 OUTWARD = frozenset({"fetch", "pull", "push"})
 # Settings of ours: for every command, whatever the user has configured.
@@ -50,11 +60,47 @@ ENVIRONMENT = {
 KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG", "GIT_SSH", "GIT_SSL", "GIT_EXEC_PATH", "GIT_PROXY")
 
 
-async def run(program: str, basis: Mapping[str, str], args: Git, context: Context) -> Result:
+class Means(Struct, frozen=True):
+    """What git is run with."""
+
+    program: str
+    basis: Mapping[str, str]
+    remotes: "Remotes | None" = None
+
+
+async def run(means: Means, args: Git, context: Context) -> Result:
     scene = _scene(args, context)
     what = plan(scene)
-    order = _order(program, basis, what, context, scene)
-    return told.result(await context.runs.run(order, _shown(what, context)), what, scene, _mark(context))
+    remote = await asyncio.to_thread(_set, means, scene)
+    order = _order(means, what, context, scene, remote)
+    async with _lent(means, remote, what) as loan:
+        if loan:
+            order = replace(order, env={**order.env, **loan.env}, lent=loan.folder)
+        ran = await context.runs.run(order, _shown(what, context))
+    return told.result(ran, what, scene, _mark(context))
+
+
+def _set(means: Means, scene: Scene) -> "Remote | None":
+    """What the user set for the workspace, or for the repository it lies in."""
+    if means.remotes is None:
+        return None
+    git = scene.repository.folder if scene.repository else None
+    return means.remotes.near(scene.workspace, *((git.parent,) if git and git.name == ".git" else ()))
+
+
+@asynccontextmanager
+async def _lent(means: Means, remote: "Remote | None", what: Plan) -> "AsyncGenerator[Loan | None, None]":
+    """The key, for a command that goes to the remote it is set for, and for no other."""
+    if not (means.remotes and remote and remote.ssh and what.remote in (remote.name, "*")):
+        yield None
+        return
+    from sylph.tools.git.loan import lent
+
+    try:
+        async with lent(means.remotes, remote, means.basis) as loan:
+            yield loan
+    except UserError as error:
+        raise ToolError(str(error), kind=error.trouble.kind, next=["Tell the user."]) from error
 
 
 async def recover(args: Git, context: Context) -> Result | None:
@@ -95,8 +141,9 @@ def _scene(args: Git, context: Context) -> Scene:
     return Scene(args, context.workspace, place, found(place))
 
 
-def _order(program: str, basis: Mapping[str, str], what: Plan, context: Context, scene: Scene) -> Order:
-    command = (program, *FIXED, *(NO_HOOKS if what.config else ()), *what.argv)
+def _order(means: Means, what: Plan, context: Context, scene: Scene, remote: "Remote | None") -> Order:
+    who = remote.identity if remote else ()
+    command = (means.program, *FIXED, *who, *(NO_HOOKS if what.config else ()), *what.argv)
     if any("\0" in word for word in command):
         raise ToolError("A NUL byte is no part of a name.", kind="bad_argument")
     wrapped = what.after or what.exclude
@@ -106,7 +153,7 @@ def _order(program: str, basis: Mapping[str, str], what: Plan, context: Context,
     return Order(
         argv=("/bin/sh", "-c", SCRIPT, "sh", mark, what.exclude, *command) if wrapped else command,
         cwd=str(scene.place),
-        env={**basis, **quiet},
+        env={**means.basis, **quiet},
         seconds=context.seconds,
         memory=context.memory,
         title=what.line,
