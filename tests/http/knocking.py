@@ -142,14 +142,19 @@ class House:
 
     def upgrade(self, headers: Mapping[str, str], path: str = "/ws") -> Answer:
         """What a WebSocket handshake is answered."""
+        return self.raw(self.handshake(headers, path))
+
+    def handshake(self, headers: Mapping[str, str], path: str = "/ws") -> bytes:
         told = {
+            "Host": f"127.0.0.1:{self.port}",
             "Connection": "Upgrade",
             "Upgrade": "websocket",
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
             **headers,
         }
-        return self.ask("GET", path, None, told, token="")
+        head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        return f"GET {path} HTTP/1.1\r\n{head}\r\n".encode("latin-1")
 
 
 def read(end: socket.socket) -> Answer:

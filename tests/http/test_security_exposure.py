@@ -186,15 +186,22 @@ def test_the_folder_of_the_socket_must_be_private(home: Home) -> None:
     with open_house(home) as house:
         own = home.data / "sylph.sock"
         assert own.stat().st_mode & 0o077 == 0
-        with socket.socket(socket.AF_UNIX) as end:
-            end.connect(str(own))
-            end.sendall(b"GET /api/v1/login HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n\r\n")
-            assert b'"way":"machine"' in b"".join(iter(lambda: end.recv(65_536), b""))
+        assert passed_on(own, "Accept: */*")
+        for said in ("Origin: http://127.0.0.1", "X-Forwarded-For: 192.0.2.1", "Sec-Fetch-Site: same-origin"):
+            assert not passed_on(own, said), "somebody made it public"
         assert house.ask("GET", ME).status == 200
     home.data.chmod(0o777)
     said = home.run("serve", "--port", "0")
     assert said.returncode == 1
     assert f"chmod 700 {home.data}" in said.stderr
+
+
+def passed_on(own: Path, header: str) -> bool:
+    """Whether who comes by the socket is taken for the owner."""
+    with socket.socket(socket.AF_UNIX) as end:
+        end.connect(str(own))
+        end.sendall(f"GET {ME} HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{header}\r\n\r\n".encode())
+        return b'"way":"machine"' in b"".join(iter(lambda: end.recv(65_536), b""))
 
 
 def test_the_first_start_in_a_terminal_shows_a_key_a_link_and_a_code(home: Home) -> None:

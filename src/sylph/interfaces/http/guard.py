@@ -22,6 +22,8 @@ from sylph.interfaces.http.problems import Denied, answer_error, say
 from sylph.interfaces.http.who import OWNER, Who
 
 EVENTS = b"text/event-stream"
+# What browsers and proxies say, and the command line never does.
+PASSED_ON = frozenset({b"origin", b"sec-fetch-site", b"x-forwarded-for", b"forwarded", b"via"})
 # So many seconds' worth of requests may come at once.
 BURST = 4
 # A WebSocket is closed with it when its credential ends.
@@ -41,6 +43,19 @@ class Own:
             state["body"] = meter = metered(heads.read(scope), receive, self._server)
             receive = meter.receive
         await self._app(scope, receive, send)
+
+
+class Private:
+    """In front of the owner's socket: what a browser or a proxy passes on does not come from the owner."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if any(name in PASSED_ON for name, _ in scope["headers"]):
+            error = Denied("This socket is for the command line only.", next=["let the proxy ask the server's port"])
+            return await answer_error(error)(scope, receive, send)
+        return await self._app(scope, receive, send)
 
 
 class Visit:

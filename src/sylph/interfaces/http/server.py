@@ -7,7 +7,9 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -19,7 +21,7 @@ from sylph.core.errors import SylphError
 from sylph.interfaces.http.api import make
 from sylph.interfaces.http.direct import Direct
 from sylph.interfaces.http.entrance import Entrance, open_entrance
-from sylph.interfaces.http.guard import Guard, Own
+from sylph.interfaces.http.guard import Guard, Own, Private
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.idempotency import Once
 from sylph.interfaces.http.keys import Keys
@@ -37,6 +39,8 @@ from sylph.reload import Live
 KEYS, REQUESTS = "keys.db", "requests.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
+# Seconds for the two sides to agree on TLS.
+HANDSHAKE = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Whoever does not take what is sent to them is not waited for at all.
 UNSENT = 0.3
@@ -48,11 +52,22 @@ logger = logging.getLogger("sylph.http")
 
 
 class Quiet(uvicorn.Server):
-    """Signals are this program's, not each server's."""
+    """Signals are this program's, not each server's; and a handshake that takes too long is given up."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        config, loop = self.config, asyncio.get_running_loop()
+        state = dict[str, Any]()
+        make_one = partial(config.http_protocol_class, config=config, server_state=self.server_state, app_state=state)
+        patience = HANDSHAKE if config.ssl else None
+        self.servers = [
+            await loop.create_server(make_one, sock=each, ssl=config.ssl, ssl_handshake_timeout=patience)
+            for each in sockets or ()
+        ]
+        self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().call_later(UNSENT, self._hang_up)
@@ -89,7 +104,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     servers = [
         _server(Translated(guard), wire(server.connections, server.header_seconds), server, entrance),
         _server(
-            Direct(Translated(Own(api, server)), house),
+            Private(Direct(Translated(Own(api, server)), house)),
             wire(server.connections, server.header_seconds, own=True),
             server,
         ),

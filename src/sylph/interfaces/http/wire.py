@@ -18,6 +18,8 @@ from sylph.interfaces.http.problems import MEDIA, problem_of
 HEAD = 65_536
 # So long the rest of a body is let come after it was answered: who is cut while sending does not see the answer.
 LINGER = 2.0
+# Who takes nothing of an answer for so long gets no more of it.
+STALLED = 60.0
 # What strangers send that is no HTTP is their mistake: nobody here needs to read of it.
 logger = logging.getLogger("sylph.http.wire")
 logger.setLevel(logging.ERROR)
@@ -36,6 +38,7 @@ class Wire(HttpToolsProtocol):
         self._heading = True
         self._size = 0
         self._clock: TimerHandle | None = None
+        self._stalled: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -48,6 +51,8 @@ class Wire(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        if self._stalled:
+            self._stalled.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -75,6 +80,16 @@ class Wire(HttpToolsProtocol):
         super().on_response_complete()
         if self.cycle.more_body and not self.transport.is_closing():
             self._wait(LINGER, self.transport.close)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stalled:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "bad_request", msg, "send HTTP/1.1")

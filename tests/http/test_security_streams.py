@@ -1,0 +1,97 @@
+"""A stream ends with the credential that opened it: what was revoked hears nothing more."""
+
+import socket
+from collections.abc import Generator
+
+import pytest
+from tests.http.knocking import Home, House, open_house
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    # A model that is never asked.
+    known = {"OPENAI_API_KEY": "a-key-for-tests", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    with open_house(Home(tmp_path_factory.mktemp("home")).configure(""), **known) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def session(house: House) -> str:
+    made = house.ask("POST", "/api/v1/sessions", {"model": "openai/scripted"})
+    assert made.status == 201, made
+    return made.json["id"]
+
+
+def follow(house: House, session: str, credential: str) -> socket.socket:
+    end = house.connect()
+    path = f"/api/v1/sessions/{session}/events"
+    end.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{credential}\r\n\r\n".encode())
+    assert end.recv(65_536).startswith(b"HTTP/1.1 200")
+    return end
+
+
+def ended(end: socket.socket) -> bytes:
+    """What still came until the stream was ended in good order."""
+    end.settimeout(5)
+    got = b""
+    while not got.endswith(b"0\r\n\r\n"):
+        more = end.recv(65_536)
+        assert more, got
+        got += more
+    return got
+
+
+def quiet(end: socket.socket) -> bool:
+    """Whether it still stands."""
+    end.settimeout(2.5)
+    try:
+        return not end.recv(65_536).endswith(b"0\r\n\r\n")
+    except TimeoutError:
+        return True
+
+
+def test_a_stream_ends_when_its_token_is_revoked(house: House, session: str) -> None:
+    made = house.ask("POST", "/api/v1/keys", {"name": "follower"}).json
+    with (
+        follow(house, session, f"Authorization: Bearer {made['token']}") as end,
+        follow(house, session, f"Authorization: Bearer {house.token}") as other,
+    ):
+        assert house.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
+        ended(end)
+        assert quiet(other), "those of others stay"
+
+
+def test_a_stream_ends_with_the_login(house: House, session: str) -> None:
+    cookie = house.login()
+    with follow(house, session, f"Cookie: {cookie}") as end:
+        left = house.ask("DELETE", "/api/v1/login", None, {"Cookie": cookie, "Origin": house.origin}, token="")
+        assert left.status == 204
+        ended(end)
+
+
+def test_a_stream_ends_when_its_token_expires(house: House, session: str) -> None:
+    token = house.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
+    with follow(house, session, f"Authorization: Bearer {token}") as end:
+        ended(end)
+
+
+def test_a_stream_ends_when_the_command_line_revokes(house: House, session: str) -> None:
+    made = house.ask("POST", "/api/v1/keys", {"name": "elsewhere"}).json
+    with follow(house, session, f"Authorization: Bearer {made['token']}") as end:
+        assert house.home.run("token", "revoke", made["key"]["id"]).returncode == 0
+        ended(end)
+
+
+def test_a_websocket_ends_when_its_token_is_revoked(house: House) -> None:
+    made = house.ask("POST", "/api/v1/keys", {"name": "socket", "scopes": ["read"]}).json
+    with house.connect() as end:
+        end.sendall(house.handshake({"Authorization": f"Bearer {made['token']}"}))
+        assert end.recv(65_536).startswith(b"HTTP/1.1 101")
+        assert house.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
+        end.settimeout(5)
+        got = b""
+        while b"\x03\xf0" not in got:
+            more = end.recv(65_536)
+            assert more, got
+            got += more
+    assert b"\x88" in got, "closed in good order, by 1008"
