@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     """With a certificate of its own making, for this machine only: the tests leave it nowhere."""
-    told = '[server]\ntls = "self"\nnames = ["sylph.home.example"]\n'
+    told = '[server]\ntls = "self"\nnames = ["sylph.home.example"]\nheader_seconds = 2.0\n'
     with open_house(Home(tmp_path_factory.mktemp("secure")).configure(told)) as opened:
         yield opened
 
@@ -136,6 +136,12 @@ def test_old_tls_and_no_tls_are_refused(secure: House) -> None:
     with socket.create_connection(("127.0.0.1", secure.port), 10) as end:
         end.sendall(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200" not in _rest(end)
+
+
+def test_a_handshake_that_is_not_gone_on_with_is_given_up(secure: House) -> None:
+    with socket.create_connection(("127.0.0.1", secure.port), 8) as end:
+        end.sendall(b"\x16\x03\x01")
+        assert _rest(end) == b""
 
 
 def _rest(end: socket.socket) -> bytes:

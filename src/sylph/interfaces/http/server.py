@@ -39,8 +39,6 @@ from sylph.reload import Live
 KEYS, REQUESTS = "keys.db", "requests.db"
 # Requests that run get so long to end; streams end at once.
 GRACE = 5
-# Seconds for the two sides to agree on TLS.
-HANDSHAKE = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Whoever does not take what is sent to them is not waited for at all.
 UNSENT = 0.3
@@ -58,11 +56,13 @@ class Quiet(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
+    patience = 10.0
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         config, loop = self.config, asyncio.get_running_loop()
         state = dict[str, Any]()
         make_one = partial(config.http_protocol_class, config=config, server_state=self.server_state, app_state=state)
-        patience = HANDSHAKE if config.ssl else None
+        patience = self.patience if config.ssl else None
         self.servers = [
             await loop.create_server(make_one, sock=each, ssl=config.ssl, ssl_handshake_timeout=patience)
             for each in sockets or ()
@@ -183,7 +183,9 @@ def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entran
         ssl_context_factory=(lambda _, __: shown.context) if shown else None,
         timeout_graceful_shutdown=GRACE,
     )
-    return Quiet(config)
+    quiet = Quiet(config)
+    quiet.patience = server.header_seconds
+    return quiet
 
 
 def _resident(house: House, url: str = "") -> Resident:
