@@ -54,7 +54,7 @@ STREAMS: Final = frozenset({"runtime.watch", "runtime.resume_all", "runtime.expo
 # What a process can know by itself: from the files that all processes share, or by reading the log.
 LOCAL: Final = frozenset(
     {
-        *("close", "log", "sandbox", "parts", "pid", "rest", "back", "tidy"),
+        *("close", "log", "sandbox", "parts", "pid", "rest", "back", "tidy", "adopt", "bus", "glance"),
         *("given_up", "holder", "sole", "message", "jobs", "verify", "checkup"),
     }
 )
