@@ -47,9 +47,11 @@ LIVE = (
     "notify",
     "probe",
     "log_level",
+    "logs.level",
 )
 SERVICES = ("providers", "local", "logins", "credentials", "probe")
 logger = logging.getLogger(__name__)
+JOURNAL = "sylph.journal"
 Stamp = tuple[int, int, int] | None
 
 
@@ -134,12 +136,20 @@ class Live:
         gateway.adopt(spoken, patience_of(config))
         app.purse.budget = budget_of(config.settings.budget)
         _redirect(parts.courier, config)
-        logging.getLogger().setLevel(config.settings.log_level.upper())
+        set_levels(config)
         app.config = config
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:
     return {path.name: _stamp(path) for path in folder.iterdir()} if folder.is_dir() else {}
+
+
+def set_levels(config: Config) -> None:
+    """What is logged: the journal of the server by its own level, all else by `log_level`."""
+    root, told = logging.getLogger(), config.settings
+    for handler in root.handlers:
+        handler.setLevel((told.logs.level if handler.name == JOURNAL else told.log_level).upper())
+    root.setLevel(min((handler.level for handler in root.handlers), default=logging.WARNING))
 
 
 def _redirect(way: object, config: Config) -> None:

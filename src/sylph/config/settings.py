@@ -317,6 +317,16 @@ class Server(Part, frozen=True, kw_only=True):
     ] = True
 
 
+class Logs(Part, frozen=True, kw_only=True):
+    to: Annotated[
+        Literal["file", "stderr", "off"],
+        Meta(description="Where the server writes what it does, as JSON lines: data/logs/server.log, stderr, nowhere."),
+    ] = "file"
+    level: Annotated[LogLevel, Meta(description="What it writes there; `info` has every request.")] = "info"
+    max_mb: Annotated[float, Meta(gt=0, description="Megabytes of a file before the next one is begun.")] = 10.0
+    keep: Annotated[int, Meta(ge=0, le=100, description="Earlier files that are kept.")] = 5
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -339,4 +349,5 @@ class Settings(Part, frozen=True, kw_only=True):
     redact: Redact = Redact()
     server: Server = Server()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
+    logs: Logs = Logs()
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

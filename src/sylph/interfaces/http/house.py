@@ -7,13 +7,15 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sylph.app import App
-from sylph.interfaces.http.access.rates import Attempts
+from sylph.interfaces.http.access.rates import Attempts, Rate
 from sylph.interfaces.http.address import Address
+from sylph.interfaces.http.counts import Counts
 from sylph.interfaces.http.idempotency import Once
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.memory import Memory
 from sylph.interfaces.http.services import Services
+from sylph.interfaces.http.tally import Tally
 from sylph.reload import Live
 
 
@@ -35,6 +37,12 @@ class House(Struct, frozen=True, kw_only=True):
     """Keeps the program up to its configuration."""
     services: Services = field(default_factory=Services)
     """What the model services said last."""
+    counts: Counts = field(default_factory=Counts)
+    """What was served since the start."""
+    tally: Tally = field(default_factory=Tally)
+    """What the log says was done, as far as it was read."""
+    reports: Rate = field(default_factory=lambda: Rate(0.5, 30))
+    """Of errors in browsers: some, and not all the time."""
     editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by whoever changes a file of the user's."""
     files: Memory = field(default_factory=Memory)

@@ -7,6 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from sylph.core.errors import Conflict, NotFound, ProviderError, StoreError, SylphError, ToolError, Trouble
+from sylph.interfaces.http.numbered import current
 
 STATUS: dict[str, int] = {
     "not_found": 404,
@@ -87,6 +88,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     details: dict[str, str] = {}
     next: tuple[str, ...] = ()
+    request: str = ""
+    """By this the request is found in the server's log."""
 
 
 class Denied(SylphError):
@@ -118,6 +121,7 @@ def problem_of(trouble: Trouble, status: int) -> Problem:
         kind=trouble.kind,
         details=trouble.details,
         next=trouble.next,
+        request=current(),
     )
 
 

@@ -24,11 +24,13 @@ from sylph.interfaces.http.entrance import Entrance, open_entrance
 from sylph.interfaces.http.guard import Guard, Own, Private
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.idempotency import Once
+from sylph.interfaces.http.journal import close_journal, keep_journal
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.life import lived, rest
 from sylph.interfaces.http.listening import listen_own
 from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.openai.errors import Translated
+from sylph.interfaces.http.recorder import Recorder
 from sylph.interfaces.http.systemd import notify
 from sylph.interfaces.http.tls.shown import Shown
 from sylph.interfaces.http.wire import Wire, wire
@@ -86,6 +88,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     """
     # It is held until the process is gone: then everything is on the disk.
     tenancy = Tenancy.take(app.config.data)
+    journal = keep_journal(app.config, app.runtime.veil)
     keys = Keys(app.config.data / KEYS)
     entrance = open_entrance(app, server, keys, seen=seen, fd=fd)
     house = House(
@@ -102,9 +105,14 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
     own = listen_own(app.config.data / SOCKET)
     guard = Guard(api, keys, server, entrance.address)
     servers = [
-        _server(Translated(guard), wire(server.connections, server.header_seconds), server, entrance),
         _server(
-            Private(Direct(Translated(Own(api, server)), house)),
+            Recorder(Translated(guard), house.counts),
+            wire(server.connections, server.header_seconds),
+            server,
+            entrance,
+        ),
+        _server(
+            Recorder(Private(Direct(Translated(Own(api, server)), house)), house.counts),
             wire(server.connections, server.header_seconds, own=True),
             server,
         ),
@@ -126,6 +134,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
             (app.config.data / SOCKET).unlink(missing_ok=True)
         house.once.close()
         keys.close()
+        close_journal(journal)
 
 
 async def _live(house: House, tenancy: Tenancy, servers: list[Quiet], running: "list[asyncio.Task[None]]") -> None:

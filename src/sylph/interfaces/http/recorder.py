@@ -1,0 +1,67 @@
+"""The outermost layer: every request gets a number, is counted, and is written down when it is over."""
+
+import logging
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sylph.interfaces.http.counts import Counts
+from sylph.interfaces.http.journal import FIELDS
+from sylph.interfaces.http.numbered import HEADER, number
+
+logger = logging.getLogger("sylph.requests")
+EVENTS = b"text/event-stream"
+UNMATCHED = "unmatched"
+SWITCHED = 101
+
+
+class Recorder:
+    def __init__(self, app: ASGIApp, counts: Counts) -> None:
+        self._app, self._counts = app, counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        began = time.perf_counter()
+        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
+        id, status, stream = number(given), 0, False
+
+        async def tell(message: Message) -> None:
+            nonlocal status, stream
+            if message["type"].endswith("response.start"):
+                status = message["status"]
+                headers = message.setdefault("headers", [])
+                headers.append((HEADER, id.encode()))
+                stream = any(name.lower() == b"content-type" and value.startswith(EVENTS) for name, value in headers)
+                self._counts.streams += stream
+            elif message["type"] == "websocket.accept":
+                status, stream = SWITCHED, True
+                self._counts.streams += 1
+            await send(message)
+
+        try:
+            await self._app(scope, receive, tell)
+        finally:
+            self._counts.streams -= stream
+            self._over(scope, id, status, time.perf_counter() - began, stream=stream)
+        return None
+
+    def _over(self, scope: Scope, id: str, status: int, seconds: float, *, stream: bool) -> None:
+        method = scope.get("method", "WEBSOCKET")
+        # The template and not the path: ids are many, and may be anybody's business.
+        route = getattr(scope.get("route"), "path", UNMATCHED)
+        self._counts.add(method, route, status, seconds, stream=stream)
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        who: Any = scope.get("state", {}).get("who")
+        fields = {
+            "request": id,
+            "method": method[:20],
+            "route": route,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "who": who.name if who else "",
+        }
+        level = logging.ERROR if status >= 500 or not status else logging.INFO
+        logger.log(level, "stream" if stream else "request", extra={FIELDS: fields})
