@@ -179,7 +179,7 @@ def open_house(home: Home, *arguments: str, token: str | None = None, **env: str
     """The server on any free port, ended at the end."""
     token = home.token() if token is None else token
     process = subprocess.Popen(
-        [SYLPH, "serve", "--port", "0", *arguments],
+        [SYLPH, "serve", *(() if "--port" in arguments else ("--port", "0")), *arguments],
         env={**home.env, **env},
         cwd=home.path,
         stdin=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from tests.http.knocking import Home, House, open_house
+from tests.http.knocking import SYLPH, Home, House, open_house
 
 ME = "/api/v1/login"
 
@@ -86,7 +86,42 @@ def test_with_both_the_port_is_open_and_the_door_is_not(home: Home) -> None:
         assert house.ask("GET", ME).status == 200
         assert house.ask("GET", "/api/v1/sessions", token="").status == 401
         assert house.ask("GET", ME, None, {"Host": "evil.example"}).status == 421
+        host = house.url.removeprefix("https://").rpartition(":")[0]
         assert verified(house, "127.0.0.1")
+        assert verified(house, host), "what others are told to use"
+        assert house.ask("GET", ME, None, {"Host": f"{host}:{house.port}"}).status == 200
+
+
+def test_behind_a_proxy_links_lead_to_it_and_the_cookie_stays_within_tls(home: Home) -> None:
+    home.configure('[server]\nurl = "https://sylph.example"\n')
+    with open_house(home) as house:
+        link = house.ask("POST", "/api/v1/links", {}).json["url"]
+        assert link.startswith("https://sylph.example/login#")
+        proxied = {"Host": "sylph.example", "Origin": "https://sylph.example"}
+        entered = house.ask("POST", ME, {"code": link.partition("#")[2]}, proxied, token="")
+        assert (entered.status, "Secure" in entered.headers["set-cookie"]) == (200, True)
+        cookie = {**proxied, "Cookie": entered.cookie}
+        assert house.ask("POST", "/api/v1/links", {}, cookie, token="").status == 201
+    home.configure('[server]\nurl = "sylph.example/path"\n')
+    assert "server.url" in home.run("serve", "--port", "0").stderr
+
+
+def test_host_and_port_are_read_from_the_config_file(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    home.configure(f'[server]\nhost = "127.0.0.2"\nport = {port}\n')
+    process = subprocess.Popen([SYLPH, "serve"], env=home.env, cwd=home.path, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline().strip() == f"Sylph serves at http://127.0.0.2:{port}"
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+def test_a_damaged_file_of_keys_lets_nobody_in_and_says_so(home: Home) -> None:
+    home.data.mkdir(mode=0o700)
+    (home.data / "keys.db").write_bytes(b"no database" * 1000)
+    for said in (home.run("serve", "--port", "0"), home.run("token", "list")):
+        assert (said.returncode, "keys.db" in said.stderr, "Traceback" in said.stderr) == (7, True, False)
 
 
 def test_the_certificate_is_good_for_its_names_and_no_others(secure: House) -> None:

@@ -295,6 +295,13 @@ class Server(Part, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description='More names and addresses that the server is asked by, like "sylph.home.example".'),
     ] = ()
+    url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^/?#@]+)?$",
+            description='Address that people use where a proxy stands in front, like "https://sylph.example".',
+        ),
+    ] = ""
     origins: Annotated[
         tuple[str, ...],
         Meta(description='Other sites whose pages may use the API with a token (CORS), like "https://app.example".'),

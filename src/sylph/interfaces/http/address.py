@@ -17,6 +17,13 @@ class Address(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     """All names and addresses that lead here, beside those of the machine itself."""
     fingerprint: str = ""
+    public: str = ""
+    """What people use instead, where a proxy stands in front."""
+
+    @property
+    def entry(self) -> str:
+        """Where links lead to."""
+        return self.public or self.url
 
     @property
     def url(self) -> str:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from sylph.app import App
 from sylph.config import Server
 from sylph.core.errors import UserError
+from sylph.interfaces.http.access.hosts import name_of
 from sylph.interfaces.http.address import Address, is_loopback, is_wildcard, outward, own_names
 from sylph.interfaces.http.keys import Keys
 from sylph.interfaces.http.listening import listen, resolved
@@ -49,13 +50,18 @@ def open_entrance(app: App, server: Server, keys: Keys, *, seen: bool, fd: int |
         )
     shown = Shown(server, app.config.data, bound) if secure else None
     listening = given or listen(bound, server.port)
-    host = bound if not is_wildcard(bound) else (server.names or own_names(bound) or (outward(),))[0]
+    called = own_names(bound)
+    # Your own certificate is for a name, not for an address.
+    named = server.names if is_wildcard(bound) or server.tls_cert else ()
+    host = (*named, *called, outward())[0] if is_wildcard(bound) else (*named, bound)[0]
+    public = server.url.rstrip("/")
     address = Address(
         host=host,
         port=listening.getsockname()[1],
         secure=secure,
         open=not is_loopback(bound),
-        names=(*own_names(bound), *server.names),
+        names=(bound, *called, *server.names, *([name_of(public.partition("://")[2])] if public else [])),
+        public=public,
         fingerprint=shown.fingerprint if shown else "",
     )
     return Entrance(listening=listening, address=address, shown=shown)

@@ -97,4 +97,6 @@ async def link(house: House, body: LinkBody) -> MadeLink:
 def new_link(house: House, name: str, scopes: tuple[Scope, ...]) -> MadeLink:
     key, code = house.keys.make("link", name, scopes, LINK)
     assert key.expires
-    return MadeLink(url=f"{house.address.url}/login#{code}", expires=key.expires, fingerprint=house.address.fingerprint)
+    return MadeLink(
+        url=f"{house.address.entry}/login#{code}", expires=key.expires, fingerprint=house.address.fingerprint
+    )

@@ -58,7 +58,7 @@ async def enter(house: House, request: Request, body: LoginBody) -> Response:
     key, secret = house.keys.make("cookie", found.name, found.scopes, found.left, parent=found.parent)
     told = Login(id=key.id, name=key.name, way="cookie", scopes=key.scopes, expires=key.expires)
     response = Response(msgspec.json.encode(told), media_type=JSON)
-    _set(response, house, secret, int(found.left))
+    _set(response, house, request, secret, int(found.left))
     return response
 
 
@@ -71,7 +71,7 @@ async def current(who: Who | None) -> Login:
 
 
 @routes.delete("/login", scope=None, errors=(401,), status=204)
-async def leave(house: House, who: Who | None) -> Response:
+async def leave(house: House, request: Request, who: Who | None) -> Response:
     """Log out: the cookie is refused from now on."""
     if who is None:
         raise Denied("You are not logged in.", kind="unauthorized", next=["sylph token link"])
@@ -79,7 +79,7 @@ async def leave(house: House, who: Who | None) -> Response:
         raise UserError("A token does not log out.", next=["DELETE /api/v1/keys/{id} revokes it"])
     house.keys.revoke(who.id)
     response = Response(status_code=204)
-    _set(response, house, "", 0)
+    _set(response, house, request, "", 0)
     return response
 
 
@@ -111,7 +111,8 @@ def _by_key(house: House, secret: str) -> Found:
     return Found(name=who.name, scopes=tuple(who.scopes), left=left, parent=who.id)
 
 
-def _set(response: Response, house: House, secret: str, seconds: int) -> None:
-    secure = house.address.secure
-    name = SECURE_COOKIE if secure else COOKIE
+def _set(response: Response, house: House, request: Request, secret: str, seconds: int) -> None:
+    name = SECURE_COOKIE if house.address.secure else COOKIE
+    # A proxy in front may speak TLS where we do not: whose page it is was looked at already.
+    secure = house.address.secure or request.headers.get("origin", "").startswith("https://")
     response.set_cookie(name, secret, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
