@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tests.http.acting import Client, acting
 from tests.http.served import serving
 
+from sylph.core.errors import StoreError
 from sylph.interfaces.http.idempotency import Asked, Once
 from sylph.interfaces.http.problems import Denied
 
@@ -91,4 +92,16 @@ async def test_what_failed_may_be_tried_again(tmp_path: Path) -> None:
     with pytest.raises(Denied):
         await once.do(asked, fail)
     assert "idempotency-replayed" not in (await once.do(asked, work)).headers
+    once.close()
+
+
+async def test_a_store_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "requests.db").write_bytes(b"no database at all, but long enough to be taken for one" * 20)
+    once = Once(tmp_path / "requests.db")
+
+    async def work() -> Response:
+        raise AssertionError("nothing is done that could not be found again")
+
+    with pytest.raises(StoreError):
+        await once.do(Asked(b"name", b"print"), work)
     once.close()

@@ -83,6 +83,7 @@ async def test_only_who_may_approve_loosens_anything(api: Client) -> None:
     assert (looser.json()["mode"], looser.json()["sandbox"], looser.json()["budget"]) == ("trust", False, None)
     await approving.refused("DELETE", f"/sessions/{session}?purge=true", 403)
     await (await api.token("read")).refused("POST", f"/sessions/{session}/messages", 403, {"text": "x"})
+    await approving.ask("PATCH", f"/sessions/{session}", {"mode": "ask"})
     await (await api.token("hook")).refused("PATCH", f"/sessions/{session}", 403, {"mode": "trust"})
 
 

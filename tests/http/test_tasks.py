@@ -67,8 +67,12 @@ async def test_a_task_that_waits_is_taken_back(api: Client) -> None:
     await api.post(f"/sessions/{session}/messages", {"text": "then this", "delivery": "follow"})
     waiting = await api.get(f"/tasks/{session}.2")
     assert (waiting["outcome"], waiting["text"]) == ("queued", "then this")
-    await api.ask("POST", f"/tasks/{session}.2/cancel")
-    assert (await api.get(f"/sessions/{session}"))["queue"] == []
+    await api.post(f"/sessions/{session}/messages", {"text": "and that", "delivery": "follow"})
+    await api.post(f"/sessions/{session}/messages", {"text": "a hint"})
+    assert (await api.get(f"/tasks/{session}.3"))["text"] == "and that"
+    await api.refused("GET", f"/tasks/{session}.4", 404)
+    assert (await api.post(f"/tasks/{session}.2/cancel"))["outcome"] == "cancelled"
+    assert [row["text"] for row in (await api.get(f"/sessions/{session}"))["queue"]] == ["and that", "a hint"]
     await api.post(f"/sessions/{session}/cancel", {})
 
 

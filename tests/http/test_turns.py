@@ -313,3 +313,23 @@ async def test_a_message_is_kept_once_by_its_key_in_either_place(api: Client) ->
     assert (await other.refused("POST", path, 422, {"text": "else", "key": "k1"}))["kind"] == "key_reused"
     await api.done(session)
     assert [fact["type"] for fact in await facts(api, session)].count("input.received") == 1
+
+
+async def test_a_turn_that_a_crash_left_open_is_given_up(api: Client) -> None:
+    sleep = f"sleep 3{time.time_ns() % 10**9:09}"
+    session = await api.begin(mode="trust")
+    told_it = told("shell", command=f"{sleep}; echo slept")
+    beside = await api.served.sylph.start("run", "-s", session, told_it, SYLPH_ALONE="1")
+    await runs(sleep.replace(" ", "\0"))
+    busy = await api.refused("POST", f"/sessions/{session}/messages", 409, {"text": "may I?"})
+    assert busy["kind"] == "session_busy"
+    assert (await api.get(f"/sessions/{session}"))["interrupted"] is False
+    beside.kill()
+    await beside.communicate()
+    seen = await api.get(f"/sessions/{session}")
+    assert (seen["interrupted"], seen["open_turn"]) == (True, "t1")
+    crashed = await api.refused("POST", f"/sessions/{session}/cancel", 409, {})
+    assert "POST …/drop gives it up" in crashed["next"]
+    assert (await api.post(f"/sessions/{session}/drop"))["state"] == "idle"
+    assert not running(sleep.replace(" ", "\0"))
+    assert (await api.get(f"/tasks/{session}.1"))["outcome"] == "cancelled"

@@ -5,6 +5,7 @@ then there is no answer to repeat, but the same thing to tell of.
 """
 
 import hashlib
+import logging
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -18,11 +19,13 @@ from starlette.responses import Response
 
 from sylph.core.errors import UserError
 from sylph.core.ids import ALPHABET
+from sylph.engine import schema
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.route import JSON, respond
 from sylph.interfaces.http.who import Who
 
 KEPT_DAYS = 7
+logger = logging.getLogger("sylph.http")
 SCHEMA = """
 create table if not exists request (
     name blob primary key, print blob not null, at integer not null, status integer, body blob
@@ -75,7 +78,11 @@ class Once:
             raise Denied(
                 "A request with this key is being worked on.", kind="in_progress", next=["try again in a moment"]
             )
-        if before := self._before(asked):
+        try:
+            before = self._before(asked)
+        except sqlite3.Error as error:
+            raise schema.explain(error, self._path) from error
+        if before:
             return before
         self._running.add(asked.name)
         try:
@@ -104,7 +111,11 @@ class Once:
 
     def _keep(self, asked: Asked, answer: Response) -> None:
         row = (answer.status_code, bytes(answer.body), asked.name)
-        self._db.execute("update request set status = ?, body = ? where name = ?", row)
+        try:
+            self._db.execute("update request set status = ?, body = ? where name = ?", row)
+        except sqlite3.Error as error:
+            # It is done, and can be found again by its name: only the answer is not kept.
+            logger.warning("an answer was not kept: %s", error)
 
     @property
     def _db(self) -> sqlite3.Connection:

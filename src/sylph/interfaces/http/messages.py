@@ -100,7 +100,7 @@ async def message(
     scope="chat",
     gives=Kept,
     status=202,
-    errors=HERE,
+    errors=(*HERE, 413),
     example=SteerBody(text="Leave the tests alone."),
     answer=EXAMPLE,
 )
@@ -121,7 +121,7 @@ async def steer(
     scope="chat",
     gives=Kept,
     status=202,
-    errors=HERE,
+    errors=(*HERE, 413),
     example=RetryBody(turn="t2", text="Mend the lexer."),
     answer=EXAMPLE,
 )

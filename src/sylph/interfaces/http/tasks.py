@@ -1,7 +1,6 @@
 """Tasks: one message, one answer. A session is made for each, so that nothing of one leaks into another."""
 
 import asyncio
-from contextlib import suppress
 from typing import Annotated
 
 import msgspec
@@ -11,7 +10,7 @@ from starlette.responses import Response
 
 from sylph.core import commands
 from sylph.core.errors import NotFound, UserError
-from sylph.core.ids import new_id, turn_id
+from sylph.core.ids import turn_id
 from sylph.engine import tasks
 from sylph.engine.cards import Card
 from sylph.engine.summary import Summary
@@ -81,9 +80,8 @@ async def create(
     new = SessionBody(**{name: getattr(body, name) for name in SessionBody.__struct_fields__})
 
     async def make(id: str) -> _Made:
-        # Also without a key of the caller's: what is sent twice on the way to the log is one message.
         session = await new_session(house, who, new, id)
-        said = commands.Send(text=body.text, key=key or new_id(), actor=who.actor, dry_run=body.dry_run, files=files)
+        said = commands.Send(text=body.text, key=key, actor=who.actor, dry_run=body.dry_run, files=files)
         await house.app.runtime.send(session, said)
         return _Made(session)
 
@@ -135,12 +133,12 @@ async def cancel(house: House, id: TaskId) -> TaskView:
     summary, turn = await _named(house, id)
     task = await _view(house, f"{summary.id}.{turn.removeprefix('t')}")
     if task.outcome == "queued":
-        for message in list(summary.queue)[: summary.turns + 1]:
-            await house.app.runtime.send(summary.id, commands.Withdraw(id=message))
-    elif task.outcome != "open":
+        message = waiting(summary)[int(turn.removeprefix("t")) - summary.turns - 1]
+        await house.app.runtime.send(summary.id, commands.Withdraw(id=message))
+        return structs.replace(task, outcome="cancelled")
+    if task.outcome != "open":
         raise UserError(f"The task has ended already: {task.outcome}.", kind="wrong_state", next=[f"GET /tasks/{id}"])
-    else:
-        await ended(house, summary.id, "the task was cancelled")
+    await ended(house, summary.id, "the task was cancelled")
     return await _view(house, task.id)
 
 
@@ -151,7 +149,7 @@ async def _named(house: House, id: str) -> tuple[Summary, str]:
         raise NotFound(f"There is no task {id!r}.", next=["GET /tasks"])
     summary = await house.app.runtime.find(session)
     at = int(number)
-    if not 1 <= at <= summary.turns + len(summary.queue):
+    if not 1 <= at <= summary.turns + len(waiting(summary)):
         raise NotFound(f"There is no task {id!r}.", next=[f"GET /tasks?session={summary.id}"])
     return summary, turn_id(at)
 
@@ -164,10 +162,14 @@ async def _view(house: House, id: str) -> TaskView:
     task = found[0] if found else Task(f"{summary.id}.{turn.removeprefix('t')}", summary.id, turn, "", 0)
     if not found:
         task.outcome = "queued"
-        waiting = list(summary.queue.values())
-        at = int(turn.removeprefix("t")) - summary.turns - 1
-        task.text = waiting[at] if 0 <= at < len(waiting) else ""
+        task.text = summary.queue[waiting(summary)[int(turn.removeprefix("t")) - summary.turns - 1]]
     return TaskView(**structs.asdict(row(task, whole=True)), output=task.answer, questions=asked)
+
+
+def waiting(summary: Summary) -> list[str]:
+    """The messages that will begin turns of their own: all others reach the turn that is open, or the next one."""
+    first = [] if summary.open_turn else list(summary.queue)[:1]
+    return [*first, *(id for id in summary.follows if id in summary.queue and id not in first)]
 
 
 async def _until(house: House, session: str, turn: str, seconds: float) -> None:
@@ -185,8 +187,13 @@ async def _until(house: House, session: str, turn: str, seconds: float) -> None:
         finally:
             await watched.aclose()
 
-    with suppress(TimeoutError):
-        await asyncio.wait_for(over(), seconds)
+    # Whoever waits is answered when the server ends, too.
+    waits = [asyncio.create_task(over()), asyncio.create_task(house.closing.wait())]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
 
 
 def _own(house: House, card: Card) -> list[Task]:
