@@ -176,6 +176,22 @@ async def test_a_changed_configuration_reaches_the_server(through: Served, sylph
     assert (await through.client.get("/api/v1/config")).json()["pending"] == ["undo.max_files"]
 
 
+async def test_a_key_that_is_saved_or_forgotten_is_so_for_the_server(sylph: Sylph, model: Model) -> None:
+    server = await model([say("Hello.")])
+    (sylph.home / "sylph" / "config.toml").write_text(
+        f'probe = false\n[providers.groq]\nbase_url = "{server.url}"\ndialect = "chat"\n'
+    )
+    sylph.environ.clear()
+    async with serving(sylph):
+        saved = await sylph.run("connect", "groq", "--stdin", stdin=b"gsk_of-a-test-0123456789abcdef\n")
+        assert saved.code == 0, saved.err
+        assert (await sylph.run("-m", "groq/scripted", "hi")).out == "Hello.\n"
+        assert server.requests[-1].headers["authorization"] == "Bearer gsk_of-a-test-0123456789abcdef"
+        assert (await sylph.run("disconnect", "groq")).code == 0
+        await sylph.run("-m", "groq/scripted", "hi")
+        assert all("authorization" not in asked.headers for asked in server.requests[1:])
+
+
 async def test_a_server_of_another_version_is_left_alone(through: Served, sylph: Sylph, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "sitecustomize.py").write_text("import sylph\nsylph.__version__ = '0.0.1'\n")

@@ -1,10 +1,13 @@
 """The life of the server: one per home, its start and its end, and what it leaves and finds."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
 import socket
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -176,6 +179,39 @@ async def test_without_its_folder_it_ends_and_says_why(sylph: Sylph, scripted: M
         ended = await finished(served.process)
         assert (ended.code, "removed or replaced" in ended.err) == (7, True)
         assert (data.with_name("elsewhere") / "events.db").exists()
+
+
+async def test_on_a_full_disk_it_says_so_and_with_room_it_goes_on(
+    sylph: Sylph, scripted: ModelServer, disk: Path
+) -> None:
+    sylph.environ["SYLPH_DATA"] = str(disk / "data")
+    async with serving(sylph) as served:
+        session = (await served.session(model=MODEL))["id"]
+        filling = disk / "filling"
+        with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        made = [await served.client.post("/api/v1/sessions", json={"model": MODEL}) for _ in range(40)]
+        refused = [each.json() for each in made if each.status_code != 201]
+        assert {each["status"] for each in refused} == {503}
+        assert all("disk is full" in each["detail"] and each["next"] for each in refused)
+        filling.unlink()
+        assert (await served.client.post("/api/v1/sessions", json={"model": MODEL})).status_code == 201
+        await served.say(session, "hello")
+        assert (await served.until(session))[-1].data["data"]["outcome"] == "finished"
+        assert (await sylph.run("verify")).code == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "none", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("cannot mount here: a really full disk was NOT tried")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 async def test_a_unit_for_systemd(sylph: Sylph) -> None:

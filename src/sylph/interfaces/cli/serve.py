@@ -71,13 +71,22 @@ def _serve(door: Door, server: Server, fd: int | None) -> int:
         from sylph.interfaces.http.server import serve
         from sylph.interfaces.http.systemd import passed_on
 
-        # Later nobody is there who could be asked for a passphrase.
-        app.unlock()
+        _unlock(app)
         given = passed_on(app.config.environ) if fd is None else fd
         await serve(app, server, greet, seen=sys.stdout.isatty(), fd=given)
         return 0
 
     return door.run(work, alone=True)
+
+
+def _unlock(app: App) -> None:
+    """Asks for the passphrase now: later nobody is there who could be asked. Nobody now is no reason not to serve."""
+    try:
+        app.unlock()
+    except UserError as error:
+        if sys.stderr.isatty():
+            raise
+        sys.stderr.write(f"sylph: {error} Models that need them cannot be used: start it with SYLPH_PASSPHRASE.\n")
 
 
 def _status(found: Resident | None, *, as_json: bool) -> int:
