@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, dialects, load, memory, redact, search, store, turns, undo
+from bench import commands, dialects, load, memory, redact, search, store, streams, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -16,6 +16,7 @@ PARTS = {
     "redact": redact.rows,
     "dialects": dialects.rows,
     "load": load.rows,
+    "streams": streams.rows,
 }
 
 
