@@ -74,7 +74,7 @@ async def _listen(url: str, requests: list[bytes]) -> list[float]:
     place = urlsplit(url)
     ears = [Ear(request) for request in requests]
     for ear in ears:
-        await asyncio.get_running_loop().create_connection(lambda ear=ear: ear, place.hostname, place.port)
+        await asyncio.get_running_loop().create_connection(lambda ear=ear: ear, place.hostname or "", place.port or 0)
     async with asyncio.timeout(TOKENS / PER_SECOND * 5 + 30):
         await asyncio.gather(*(ear.done.wait() for ear in ears))
     return [late for ear in ears for late in ear.late[WARM:]]

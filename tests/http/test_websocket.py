@@ -73,6 +73,7 @@ async def test_every_command_reaches_its_session(served: Served) -> None:
         assert await talk.ask("ping") == {"type": "pong", "id": "ping-1"}
         await talk.ask("subscribe", session=session)
         await talk.ask("rename", session=session, title="By socket")
+        assert (await talk.ask("see", session=session, upto=1))["type"] == "ack"
         assert (await talk.hear("session.renamed"))["data"]["title"] == "By socket"
         await talk.ask("set_model", session=session, model="openai/scripted")
         await talk.hear("session.model")
@@ -119,6 +120,22 @@ async def test_a_command_needs_its_scope(served: Served) -> None:
         ):
             problem = (await talk.ask(type, session=session, **what))["problem"]
             assert (problem["status"], problem["kind"]) == (403, "forbidden")
+    chat = await served.sylph.run("token", "create", "talker", "--scope", "read", "--scope", "chat", "--json")
+    async with dial(served, chat.json["token"]) as socket:
+        talk = Talker(socket)
+        assert (await talk.ask("set_mode", session=session, mode="plan"))["type"] == "ack"
+        assert (await talk.ask("set_mode", session=session, mode="trust"))["problem"]["status"] == 403
+
+
+async def test_the_form_of_messages_is_told(served: Served) -> None:
+    told = (await served.bare.get("/api/v1/stream/schema")).json()
+    for side, types in (("heard", {"send", "answer", "subscribe", "ping"}), ("said", {"ack", "stream.opened"})):
+        known = {shape["properties"]["type"]["enum"][0] for shape in told[side]["$defs"].values() if _tagged(shape)}
+        assert types <= known
+
+
+def _tagged(shape: dict[str, Any]) -> bool:
+    return "enum" in shape.get("properties", {}).get("type", {})
 
 
 async def test_nobody_comes_in_without_a_credential_or_from_a_foreign_page(served: Served) -> None:

@@ -12,6 +12,7 @@ from sylph.core.facts import Asked, Delivery, Mode, Step
 from sylph.core.messages import Usage
 from sylph.core.permission import Effect, Reach, Risk, Rule
 from sylph.engine.cards import Card, card_of
+from sylph.engine.runtime import Runtime
 from sylph.engine.states import State
 from sylph.engine.summary import Summary
 from sylph.interfaces import allowance
@@ -172,19 +173,20 @@ VIEW_EXAMPLE = SessionView(
 
 
 def row(app: App, card: Card) -> SessionRow:
-    return SessionRow(**_row(app, card))
+    return SessionRow(**shown(app.runtime, card))
 
 
-def _row(app: App, card: Card) -> dict[str, Any]:
+def shown(runtime: Runtime, card: Card) -> dict[str, Any]:
+    """The fields of a row."""
     left = bool(card.open_turn or card.queued) and not card.deleted
     shared = {name: getattr(card, name) for name in SessionRow.__struct_fields__ if name != "interrupted"}
-    return {**shared, "interrupted": left and not app.runtime.holder(card.id)}
+    return {**shared, "interrupted": left and not runtime.holder(card.id)}
 
 
 async def view(app: App, summary: Summary) -> SessionView:
     window = summary.window
     return SessionView(
-        **_row(app, card_of(summary.id, summary)),
+        **shown(app.runtime, card_of(summary.id, summary)),
         roles=summary.roles,
         budget=summary.budget,
         budgets=await budgets_of(app, summary),

@@ -10,6 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from sylph import __version__
 from sylph.core import commands
 from sylph.core.errors import NotFound, SylphError, Trouble, UserError
+from sylph.engine.policy import LOOSE
 from sylph.interfaces.http import problems
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.live import cursor
@@ -18,6 +19,7 @@ from sylph.interfaces.http.live.frames import Texts
 from sylph.interfaces.http.live.lines import Line
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.route import admitted, permitted
+from sylph.interfaces.http.session_edit import must_approve
 from sylph.interfaces.http.who import Scope
 
 logger = logging.getLogger("sylph.http")
@@ -35,10 +37,11 @@ SCOPES: dict[type[wire.Order], Scope] = {
     wire.Retry: "chat",
     wire.Compact: "chat",
     wire.Withdraw: "chat",
+    wire.See: "chat",
     wire.Rename: "chat",
     wire.SetModel: "chat",
+    wire.SetMode: "chat",
     wire.Reply: "approve",
-    wire.SetMode: "approve",
 }
 
 
@@ -130,7 +133,10 @@ class Talk:
             case wire.Ping(id=id):
                 return wire.Pong(id=id)
             case wire.Notes(id=id, on=on):
-                self._house.hub.look(self._line) if on else self._house.hub.look_away(self._line)
+                if on:
+                    await self._house.hub.look(self._line)
+                else:
+                    self._house.hub.look_away(self._line)
                 return wire.Ack(id=id)
             case wire.Subscribe(id=id):
                 return wire.Ack(id=id, seq=self._follow(order))
@@ -149,7 +155,7 @@ class Talk:
         self._line.follow(order.session, order.after, head)
         return head
 
-    async def _command(self, order: wire.Heard) -> commands.Command:  # noqa: C901, PLR0911 - one flat table
+    async def _command(self, order: wire.Heard) -> commands.Command:  # noqa: C901, PLR0911, PLR0912 - one flat table
         actor = self._line.who.actor
         match order:
             case wire.Say(text=text, delivery=delivery, key=key, dry_run=dry_run):
@@ -168,9 +174,13 @@ class Talk:
                 return commands.Compact()
             case wire.Withdraw(input=input):
                 return commands.Withdraw(id=input)
+            case wire.See(upto=upto):
+                return commands.See(upto=upto)
             case wire.Rename(title=title):
                 return commands.Rename(title=title)
-            case wire.SetMode(mode=mode):
+            case wire.SetMode(mode=mode, session=session):
+                if LOOSE.index(mode) < LOOSE.index(self._house.app.runtime.glance(session).mode):
+                    must_approve(self._line.who, f"the mode `{mode}`")
                 return commands.SetMode(mode=mode, actor=actor)
             case wire.SetModel(model=model):
                 return commands.SetModel(model=await self._house.app.choose(model))

@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import Header, Query
 from msgspec import Meta, Struct
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from sylph.interfaces.http.live.cursor import Cursor
 from sylph.interfaces.http.live.frames import Several, Single
 from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.live.lines import Line
-from sylph.interfaces.http.live.messages import MOST, After, Name, Opened, Subscribed
+from sylph.interfaces.http.live.messages import MOST, After, Heard, Name, Opened, Said, Subscribed
 from sylph.interfaces.http.route import Routes
 from sylph.interfaces.http.who import Who
 
@@ -52,6 +53,13 @@ class StreamView(Struct, frozen=True, kw_only=True):
 
     client: str
     sessions: dict[str, int]
+
+
+class StreamSchema(Struct, frozen=True, kw_only=True):
+    """JSON Schemas (2020-12): `said` of what streams and the WebSocket say, `heard` of what the WebSocket takes."""
+
+    said: dict[str, Any]
+    heard: dict[str, Any]
 
 
 class Stream(Response):
@@ -122,11 +130,22 @@ async def stream(
     """Follow several sessions, and what changes in all others, by one stream."""
     places = cursor.read(last_event_id) if last_event_id else Cursor(places=cursor.read_places(sessions, ","))
     line = house.hub.line(who, Several(Cursor(at=places.at)))
+    await house.hub.look(line, places.at)
     house.hub.follow(line, places.places)
     opened = dict(line.reader.after)
     line.open(Opened(client=line.client, sessions=opened, beat_ms=house.hub.beat_ms, version=__version__))
-    house.hub.look(line, places.at)
     return Stream(house.hub, line)
+
+
+@routes.get("/stream/schema", scope=None, gives=StreamSchema)
+async def schema() -> StreamSchema:
+    """Get the form of all messages of streams and of the WebSocket, but for the events of the log."""
+    return StreamSchema(said=shape(Said), heard=shape(Heard))
+
+
+def shape(messages: Any) -> dict[str, Any]:
+    (found,), parts = msgspec.json.schema_components([messages], ref_template="#/$defs/{name}")
+    return {**found, "$defs": parts}
 
 
 @routes.post(

@@ -40,7 +40,7 @@ class Frames(Protocol):
     """Where the client stands when it has everything that was framed."""
 
     def event(self, event: Event, line: bytes) -> bytes: ...
-    def message(self, message: Message) -> bytes: ...
+    def message(self, message: Message | Changed) -> bytes: ...
     def beat(self) -> bytes: ...
     def gulp(self, waiting: deque[bytes]) -> bytes:
         """What is written next, taken from what waits."""
@@ -57,7 +57,7 @@ class Single:
         number = b"id: %d\n" % event.seq if event.seq else b""
         return b"%sevent: %s\ndata: %s\n\n" % (number, event.type.encode(), line)
 
-    def message(self, message: Message) -> bytes:
+    def message(self, message: Message | Changed) -> bytes:
         return _framed(b"", message)
 
     def beat(self) -> bytes:
@@ -79,7 +79,7 @@ class Several:
         self.cursor.places[event.session] = event.seq
         return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.cursor.text().encode(), event.type.encode(), line)
 
-    def message(self, message: Message) -> bytes:
+    def message(self, message: Message | Changed) -> bytes:
         if isinstance(message, Changed):
             self.cursor.at = max(self.cursor.at, message.updated)
         return _framed(b"id: %s\n" % self.cursor.text().encode(), message)
@@ -100,7 +100,7 @@ class Texts:
     def event(self, event: Event, line: bytes) -> bytes:  # noqa: ARG002 - the same for all kinds of frames
         return line
 
-    def message(self, message: Message) -> bytes:
+    def message(self, message: Message | Changed) -> bytes:
         return msgspec.json.encode(message)
 
     def beat(self) -> bytes:
@@ -110,11 +110,11 @@ class Texts:
         return waiting.popleft()
 
 
-def _framed(id: bytes, message: Message) -> bytes:
+def _framed(id: bytes, message: Message | Changed) -> bytes:
     return b"%sevent: %s\ndata: %s\n\n" % (id, _tag(message).encode(), msgspec.json.encode(message))
 
 
-def _tag(message: Message) -> str:
+def _tag(message: Message | Changed) -> str:
     return str(type(message).__struct_config__.tag)
 
 

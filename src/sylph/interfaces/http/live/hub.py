@@ -66,11 +66,12 @@ class Hub:
         for session, after in places.items():
             line.follow(session, after, self.runtime.log.head(session).seq)
 
-    def look(self, line: Line, since: int = 0) -> None:
+    async def look(self, line: Line, since: int = 0) -> None:
         """Has it be told of changes to all sessions, beginning with those it does not know of."""
         self._board.start()
-        line.noted = dict.fromkeys(self._board.wanting(since))
-        line.reader.wake()
+        line.noted = {}
+        for session in await self._board.wanting(since):
+            line.note(session)
 
     def look_away(self, line: Line) -> None:
         line.noted = None
@@ -113,7 +114,7 @@ class Hub:
             try:
                 self._look_around()
                 if self._board.open:
-                    self._board.poll()
+                    await self._board.poll()
             except StoreError as error:
                 logger.warning("the store cannot be looked at: %s", error)
 

@@ -5,14 +5,15 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from sylph.core.facts import Asked, Delivery, Mode
-from sylph.engine.states import State
+from sylph.core.facts import Delivery, Mode
+from sylph.engine.cards import card_of
+from sylph.engine.runtime import Runtime
 from sylph.engine.summary import Summary
 from sylph.interfaces.http.problems import Problem
+from sylph.interfaces.http.session_view import Question, SessionRow, question, shown
 
 # Sessions of which one client gets every event.
 MOST = 50
-DETAIL = 2000
 
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Ref = Annotated[str, Meta(max_length=100, description="Comes back with the answer.")]
@@ -53,34 +54,10 @@ class Gone(Message, frozen=True, kw_only=True, tag="stream.gone"):
     session: str
 
 
-class Question(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a session waits for a person to say."""
+class Changed(SessionRow, frozen=True, kw_only=True, tag_field="type", tag="session.changed"):
+    """What a session is now, as in the list of sessions, and what it asks; at most about once a second for each."""
 
-    id: str
-    kind: str
-    question: str
-    detail: str = ""
-    choices: tuple[str, ...] = ()
-    free: bool = False
-    call: str = ""
-
-
-class Changed(Message, frozen=True, kw_only=True, tag="session.changed"):
-    """What a session is now; at most about once a second for each."""
-
-    id: str
-    title: str
-    workspace: str
-    state: State
-    mode: Mode
-    model: str
-    seq: int
-    turns: int
-    created: int
-    updated: int
-    parent: str = ""
-    deleted: bool = False
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Question, ...]
 
 
 class Removed(Message, frozen=True, kw_only=True, tag="session.removed"):
@@ -192,6 +169,12 @@ class Withdraw(OfSession, frozen=True, kw_only=True, tag="withdraw"):
     input: Name
 
 
+class See(OfSession, frozen=True, kw_only=True, tag="see"):
+    """Say that a person has seen the session up to a fact."""
+
+    upto: Annotated[int, Meta(ge=1, le=2**53)]
+
+
 class Rename(OfSession, frozen=True, kw_only=True, tag="rename"):
     title: Annotated[str, Meta(max_length=500)]
 
@@ -218,6 +201,7 @@ Heard = (
     | Retry
     | Compact
     | Withdraw
+    | See
     | Rename
     | SetMode
     | SetModel
@@ -225,31 +209,6 @@ Heard = (
 heard = msgspec.json.Decoder(Heard)
 
 
-def changed(id: str, summary: Summary) -> Changed:
-    return Changed(
-        id=id,
-        title=summary.title,
-        workspace=summary.workspace,
-        state=summary.state,
-        mode=summary.mode,
-        model=summary.model,
-        seq=summary.seq,
-        turns=summary.turns,
-        created=summary.created,
-        updated=summary.updated,
-        parent=summary.parent,
-        deleted=summary.deleted,
-        questions=tuple(_question(asked) for asked in summary.asked.values()),
-    )
-
-
-def _question(asked: Asked) -> Question:
-    return Question(
-        id=asked.id,
-        kind=asked.kind,
-        question=asked.question[:DETAIL],
-        detail=asked.detail[:DETAIL],
-        choices=asked.choices,
-        free=asked.free,
-        call=asked.call,
-    )
+def changed(runtime: Runtime, id: str, summary: Summary) -> Changed:
+    asked = tuple(question(summary, asked) for asked in summary.asked.values())
+    return Changed(**shown(runtime, card_of(id, summary)), questions=asked)
