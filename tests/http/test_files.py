@@ -4,17 +4,30 @@ import asyncio
 import io
 import os
 import zipfile
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import pytest
+import pytest_asyncio
 from tests.http.served import Served
+from tests.http.sharing import sharing
 from tests.http.workspace import Workspace, problem
 
+MEMORY = Path("/dev/shm")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-@pytest.fixture
-async def workspace(served: Served) -> Workspace:
-    return await Workspace.of(served)
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served, None]:
+    async with sharing(tmp_path_factory.mktemp("served"), []) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def workspace(served: Served, tmp_path: Path) -> Workspace:
+    return await Workspace.added(served, tmp_path / "own")
 
 
 async def test_a_folder_is_listed_page_by_page(workspace: Workspace) -> None:
@@ -242,6 +255,26 @@ async def test_a_folder_comes_as_a_zip_without_links_and_secrets(workspace: Work
     assert packed.read("a.txt") == b"a" * 300_000
     assert answer.headers["x-left-out"] == "4"
     assert problem(await workspace.get("/archive", path="sub/a.txt")) == (409, "not_a_directory")
+
+
+async def test_a_file_on_another_disk_is_deleted_and_comes_back(served: Served) -> None:
+    if not _apart(MEMORY, served.sylph.home):
+        pytest.skip("there is one disk only")
+    with TemporaryDirectory(dir=MEMORY) as disk:
+        workspace = await Workspace.added(served, Path(disk, "own"))
+        (workspace.root / "sub" / "inner").mkdir(parents=True)
+        (workspace.root / "sub" / "inner" / "a.sh").write_text("a")
+        (workspace.root / "sub" / "inner" / "a.sh").chmod(0o755)
+        (workspace.root / "sub" / "link").symlink_to("inner/a.sh")
+        gone = (await workspace.delete("sub")).json()
+        assert not (workspace.root / "sub").exists()
+        assert (await workspace.post(f"/trash/{gone['id']}/restore")).status_code == 200
+        assert (workspace.root / "sub" / "link").read_text() == "a"
+        assert (workspace.root / "sub" / "inner" / "a.sh").stat().st_mode & 0o777 == 0o755
+
+
+def _apart(one: Path, other: Path) -> bool:
+    return one.is_dir() and one.stat().st_dev != other.stat().st_dev
 
 
 async def test_names_and_contents_are_searched(workspace: Workspace) -> None:

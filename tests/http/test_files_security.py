@@ -6,21 +6,33 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from tests.http.served import Served
+from tests.http.sharing import sharing
 from tests.http.workspace import Workspace, problem
 
 SECRET = "a-secret-of-the-machine"
 
 
-@pytest.fixture
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served, None]:
+    async with sharing(tmp_path_factory.mktemp("served"), []) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def workspace(served: Served, tmp_path: Path) -> Workspace:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text(SECRET)
-    return await Workspace.of(served)
+    return await Workspace.added(served, tmp_path / "work")
 
 
 async def everything(workspace: Workspace, path: str) -> list[tuple[int, str]]:

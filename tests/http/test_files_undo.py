@@ -40,3 +40,18 @@ async def _there(workspace: Workspace, name: str) -> None:
 async def _undone(served: Served, session: str) -> None:
     done = await served.sylph.run("undo", session, "--yes")
     assert done.code in (0, 1), done.err
+
+
+async def test_what_an_agent_deleted_is_in_the_trash_too(sylph: Sylph, model: Model) -> None:
+    (sylph.workspace / "old.txt").write_text("old\n")
+    await model([call("delete", path="old.txt"), say("Gone.")])
+    async with serving(sylph) as served:
+        workspace = await Workspace.of(served)
+        session = (await served.session(model=MODEL, mode="trust"))["id"]
+        await served.say(session, "go")
+        await served.until(session)
+        (kept,) = (await served.client.get(f"{workspace.url}/trash")).json()["items"]
+        assert (kept["path"], kept["session"]) == ("old.txt", session)
+        assert (await served.client.delete(f"{workspace.url}/trash/{kept['id']}")).status_code == 409
+        assert (await workspace.post(f"/trash/{kept['id']}/restore")).status_code == 200
+    assert (workspace.root / "old.txt").read_text() == "old\n"

@@ -6,17 +6,23 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.flows.program import Sylph
-from tests.http.served import serving
+import pytest_asyncio
+from tests.http.served import Served
+from tests.http.sharing import sharing
 from tests.http.workspace import Workspace, problem
-from tests.model_server import ModelServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture
-async def workspace(sylph: Sylph, scripted: ModelServer) -> AsyncGenerator[Workspace, None]:
-    (sylph.home / "sylph" / "config.toml").write_text("probe = false\n[server]\nupload_mb = 3\n")
-    async with serving(sylph) as served:
-        yield await Workspace.of(served)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served, None]:
+    async with sharing(tmp_path_factory.mktemp("served"), [], "[server]\nupload_mb = 3\n") as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def workspace(served: Served, tmp_path: Path) -> Workspace:
+    return await Workspace.added(served, tmp_path / "own")
 
 
 def left(root: Path) -> list[str]:
@@ -73,7 +79,17 @@ async def test_a_cut_upload_leaves_nothing_and_the_old_content_stays(workspace: 
     assert (workspace.root / "old.bin").read_bytes() == b"old"
 
 
+async def test_of_two_uploads_to_a_free_name_one_is_refused(workspace: Workspace) -> None:
+    both = await asyncio.gather(
+        *(workspace.put("/content", path="a.bin", content=pieces(5, 1000 + each, 0.02)) for each in range(2))
+    )
+    assert sorted(each.status_code for each in both) == [200, 409]
+    won = next(number for number, each in enumerate(both) if each.status_code == 200)
+    assert (workspace.root / "a.bin").stat().st_size == 5 * (1000 + won)
+
+
 async def test_a_slow_upload_holds_nobody_up_and_a_kill_leaves_nothing(workspace: Workspace) -> None:
+    """The last one here: it ends the server."""
     slow = asyncio.create_task(workspace.put("/content", path="slow.bin", content=pieces(100, 10, 0.05)))
     await asyncio.sleep(0.3)
     async with asyncio.timeout(3):
@@ -83,12 +99,3 @@ async def test_a_slow_upload_holds_nobody_up_and_a_kill_leaves_nothing(workspace
     with pytest.raises(httpx2.HTTPError):
         await slow
     assert left(workspace.root) == ["fast.bin"]
-
-
-async def test_of_two_uploads_to_a_free_name_one_is_refused(workspace: Workspace) -> None:
-    both = await asyncio.gather(
-        *(workspace.put("/content", path="a.bin", content=pieces(5, 1000 + each, 0.02)) for each in range(2))
-    )
-    assert sorted(each.status_code for each in both) == [200, 409]
-    won = next(number for number, each in enumerate(both) if each.status_code == 200)
-    assert (workspace.root / "a.bin").stat().st_size == 5 * (1000 + won)

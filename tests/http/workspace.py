@@ -1,5 +1,6 @@
 """A workspace as a client of the server sees it."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,14 @@ class Workspace:
         listed = (await served.client.get("/api/v1/workspaces")).json()["items"]
         own = next(each for each in listed if each["origin"] == "server")
         return cls(served, own["id"], Path(own["path"]))
+
+    @classmethod
+    async def added(cls, served: Served, root: Path) -> "Workspace":
+        """A new folder, for one test of those that share a server."""
+        await asyncio.to_thread(root.mkdir)
+        added = await served.client.post("/api/v1/workspaces", json={"path": str(root)})
+        assert added.status_code == 201, added.text
+        return cls(served, added.json()["id"], root)
 
     async def list(self, path: str = "", **query: Any) -> list[dict[str, Any]]:
         answer = await self.get("", path=path, **query)

@@ -114,6 +114,7 @@ def _placed(found: Spot, draft: Draft, was: os.stat_result | None) -> Versioned[
     gives=WrittenView,
     errors=(404, 408, 409, 412, 413, 507),
     upload=True,
+    accepts="application/octet-stream",
     answer=EXAMPLE,
 )
 async def upload(
