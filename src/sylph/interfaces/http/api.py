@@ -34,6 +34,7 @@ from sylph.interfaces.http import (
 )
 from sylph.interfaces.http.files import archive, deleting, listing, moving, reading, searching, workspaces, writing
 from sylph.interfaces.http.house import House
+from sylph.interfaces.http.manual import pages as manual
 from sylph.interfaces.http.openai.routes import OPENAI
 from sylph.interfaces.http.pages import routes as pages
 from sylph.interfaces.http.route import Routes, declared_by
@@ -61,6 +62,7 @@ SUBJECTS: tuple[Routes, ...] = (
     *FILES,
     *OPENAI,
     git_remote.routes,
+    manual.routes,
 )
 
 

@@ -7,7 +7,7 @@ are parts of the path, the query or headers, and are FastAPI's.
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, get_origin
 
 import msgspec
 from fastapi import APIRouter, Request
@@ -44,6 +44,10 @@ class Declared(Struct, frozen=True, kw_only=True):
     """Whether its body may be as large as an uploaded file."""
     accepts: str = ""
     """What kind of bytes the body is, where it is no JSON of ours."""
+    versioned: bool = False
+    """Whether its answer is told with a version."""
+    said: str = ""
+    """What its docstring tells."""
     example: Any = None
     answer: Any = None
 
@@ -87,8 +91,16 @@ class Routes:
 
     def _add(self, method: str, path: str, how: dict[str, Any]) -> Callable[[Handler], Handler]:
         def declare(handler: Handler) -> Handler:
-            takes = inspect.signature(handler).parameters.get("body")
-            route = Declared(method=method, path=self.prefix + path, takes=takes.annotation if takes else None, **how)
+            signature = inspect.signature(handler)
+            takes = signature.parameters.get("body")
+            route = Declared(
+                method=method,
+                path=self.prefix + path,
+                takes=takes.annotation if takes else None,
+                versioned=get_origin(signature.return_annotation) is Versioned,
+                said=inspect.getdoc(handler) or "",
+                **({"status": 204} if signature.return_annotation is None else {}) | how,
+            )
             self.declared.append(route)
             self.router.add_api_route(
                 path,
@@ -96,9 +108,9 @@ class Routes:
                 methods=[method],
                 status_code=route.status,
                 response_model=None,
-                summary=(inspect.getdoc(handler) or "").partition("\n")[0].rstrip("."),
+                summary=route.said.partition("\n")[0].rstrip("."),
                 name=handler.__name__,
-                operation_id=f"{self.router.tags[0]}_{handler.__name__}".replace(" ", "_"),
+                operation_id=f"{self.router.tags[0]}_{handler.__name__.strip('_')}".replace(" ", "_"),
             )
             return handler
 

@@ -8,58 +8,154 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from sylph.core import reference
+from sylph.core.facts import FACTS
+from sylph.core.signals import SIGNALS
+from sylph.interfaces.http.examples import example_of, shown
+from sylph.interfaces.http.openai.errors import PREFIX as V1
+from sylph.interfaces.http.openai.errors import ErrorAnswer, error_of
 from sylph.interfaces.http.problems import MEDIA, Problem
 from sylph.interfaces.http.route import JSON, Declared
+from sylph.interfaces.http.tags import TAGS
 
 REF = "#/components/schemas/{name}"
+API = ("/api/", "/v1/")
+EVENT = "Event"
+EVENTS = "text/event-stream"
+BYTES = "application/octet-stream"
+FILE = {"type": "string", "format": "binary"}
+# What any request can be told, before its route sees it or while it is read.
+ALWAYS = (400, 408, 421, 422, 429, 503)
+ABOUT = """\
+Everything that Sylph can do, over HTTP. A **session** is an append-only log of events; what is asked of it is answered
+by further events, which the streams tell as they happen.
+
+Errors are problem details (RFC 9457) with a `kind` and the `next` things to do; under `/v1` they have OpenAI's form.
+Lists come in pages: `next` is the `cursor` of the page that follows. What has a version is told with it, as `ETag`;
+given back as `If-Match` an edit fails where somebody was faster. Times are milliseconds since 1970."""
+TROUBLE = Problem(
+    type="urn:sylph:problem:not_found",
+    title="Not Found",
+    status=404,
+    detail="There is no session 'h7k2'.",
+    kind="not_found",
+    next=("`sylph session list` shows all of them.",),
+)
+
+Known = dict[int, dict[str, Any]]
 
 
 def document(api: FastAPI, declared: Sequence[Declared]) -> dict[str, Any]:
-    made = get_openapi(title=api.title, version=api.version, description=api.description, routes=api.routes)
-    shapes = {id(each): each for route in declared for each in (route.takes, route.gives) if each is not None}
-    refs, components = msgspec.json.schema_components([*shapes.values(), Problem], ref_template=REF, schema_hook=_text)
-    known = dict(zip([*shapes, id(Problem)], refs, strict=True))
-    made.setdefault("components", {})["schemas"] = components
-    made["components"]["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer"},
-        "cookie": {"type": "apiKey", "in": "cookie", "name": "sylph"},
+    listed = [each for each in declared if each.path.startswith(API)]
+    made = get_openapi(title=api.title, version=api.version, description=ABOUT, routes=api.routes)
+    made["paths"] = {path: each for path, each in made["paths"].items() if path.startswith(API)}
+    known, schemas = _schemas(listed)
+    made["servers"] = [{"url": "/", "description": "This server"}]
+    used = {tag for path in made["paths"].values() for operation in path.values() for tag in operation["tags"]}
+    made["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
+    made["components"] = {
+        "schemas": schemas,
+        "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer", "description": "`sylph token create NAME --scope …`"},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": "sylph", "description": "A browser that logged in."},
+        },
     }
-    for route in declared:
+    for route in listed:
         operation = made["paths"][route.path.replace(":path", "")][route.method.lower()]
-        _describe(operation, route, known)
-    return made
+        _describe(operation, route)
+        _exchange(operation, route, known)
+    return shown(made)
 
 
-def _describe(operation: dict[str, Any], route: Declared, known: dict[int, dict[str, Any]]) -> None:
+def _schemas(declared: Sequence[Declared]) -> tuple[Known, dict[str, Any]]:
+    """Every shape that is read or written, by the object that declares it, and what they are made of."""
+    found = {id(each): each for route in declared for each in (route.takes, route.gives, route.streams) if each}
+    bodies = (*FACTS, *SIGNALS)
+    wanted = [*found.values(), Problem, ErrorAnswer, *bodies]
+    refs, schemas = msgspec.json.schema_components(wanted, ref_template=REF, schema_hook=_text)
+    known = dict(zip([*found, id(Problem), id(ErrorAnswer)], refs, strict=False))
+    event = {name: part for name, part in reference.schema().items() if name not in ("$schema", "$defs", "allOf")}
+    event["properties"] = {
+        **event["properties"],
+        "type": {**event["properties"]["type"], "examples": [body.wire for body in bodies]},
+        "data": {"anyOf": [*refs[-len(bodies) :], {"type": "object"}]},
+    }
+    return known, {**schemas, EVENT: event}
+
+
+def _describe(operation: dict[str, Any], route: Declared) -> None:
+    first, _, rest = route.said.partition("\n")
+    who = f"Needs the scope `{route.scope}`." if route.scope else "Needs no credential."
+    operation["summary"] = first.rstrip(".")
+    operation["description"] = f"{rest.strip() or first}\n\n{who}"
     operation["security"] = [] if route.scope is None else [{"token": []}, {"cookie": []}]
     if route.scope:
         operation["x-scope"] = route.scope
+
+
+def _exchange(operation: dict[str, Any], route: Declared, known: Known) -> None:
+    """What goes in and what comes out."""
     if route.takes is not None:
-        content: dict[str, Any] = {"schema": known[id(route.takes)]}
-        if route.example is not None:
-            content["example"] = msgspec.to_builtins(route.example)
-        operation["requestBody"] = {"required": True, "content": {JSON: content}}
-    elif route.accepts:
-        content = {"schema": {"type": "string", "format": "binary"}}
-        operation["requestBody"] = {"required": True, "content": {route.accepts: content}}
+        example = shown(route.example) if route.example is not None else example_of(route.takes)
+        content = {JSON: {"schema": known[id(route.takes)], "example": example}}
+        operation["requestBody"] = {"required": True, "content": content}
+    elif route.accepts or route.upload:
+        operation["requestBody"] = {"required": True, "content": {route.accepts or BYTES: {"schema": FILE}}}
     responses: dict[str, Any] = {str(route.status): _good(route, known)}
-    problem = {MEDIA: {"schema": known[id(Problem)]}}
-    always = (400, 401, 403, 422, 429) if route.scope else (400, 422, 429)
-    for status in sorted({*always, *route.errors}):
-        responses[str(status)] = {"description": HTTPStatus(status).phrase, "content": problem}
+    names = {each["name"].lower() for each in operation.get("parameters", ())}
+    errors = {*ALWAYS, *route.errors}
+    errors |= {401, 403} if route.scope else set()
+    errors |= {413} if "requestBody" in operation else set()
+    errors |= {412} if "if-match" in names else set()
+    for status in sorted(errors):
+        responses[str(status)] = _bad(status, known, v1=route.path.startswith(V1))
+    if route.versioned:
+        responses[str(route.status)]["headers"] = {
+            "ETag": {"description": "Its version.", "schema": {"type": "string"}, "example": '"42"'}
+        }
+        if route.method == "GET":
+            responses["304"] = {"description": "It is still what `If-None-Match` says."}
     operation["responses"] = responses
 
 
-def _good(route: Declared, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _good(route: Declared, known: Known) -> dict[str, Any]:
     described: dict[str, Any] = {"description": HTTPStatus(route.status).phrase}
+    content: dict[str, Any] = {}
     if route.gives is not None:
-        content: dict[str, Any] = {"schema": known[id(route.gives)]}
-        if route.answer is not None:
-            content["example"] = msgspec.to_builtins(route.answer)
-        described["content"] = {route.media: content}
+        example = shown(route.answer) if route.answer is not None else example_of(route.gives)
+        content[route.media] = {"schema": known[id(route.gives)], "example": example}
+    elif route.media == EVENTS:
+        content[EVENTS] = {"schema": {"$ref": REF.format(name=EVENT)}, "example": EVENT_EXAMPLE}
     elif route.media != JSON:
-        described["content"] = {route.media: {"schema": {"type": "string"}}}
-    return described
+        content[route.media] = {"schema": {"type": "string"} if route.media.startswith("text/") else FILE}
+    if route.streams is not None:
+        content[EVENTS] = {"schema": known[id(route.streams)], "example": example_of(route.streams)}
+    return {**described, "content": content} if content else described
+
+
+def _bad(status: int, known: Known, *, v1: bool) -> dict[str, Any]:
+    media, shape = (JSON, ErrorAnswer) if v1 else (MEDIA, Problem)
+    phrase = HTTPStatus(status).phrase
+    example = msgspec.structs.replace(TROUBLE, status=status, title=phrase) if status != 404 else TROUBLE
+    told = shown(error_of(example) if v1 else example)
+    described: dict[str, Any] = {"description": phrase}
+    if status in (429, 503):
+        described["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+    return {**described, "content": {media: {"schema": known[id(shape)], "example": told}}}
+
+
+EVENT_EXAMPLE = {
+    "v": 1,
+    "session": "h7k2m9qxwz4d",
+    "seq": 2,
+    "turn": "",
+    "ts": 1_762_000_000_000,
+    "type": "input.received",
+    "actor": "user",
+    "cause": 0,
+    "hash": "5d0e3a91c7",
+    "data": {"id": "i1", "text": "Why does the test fail?"},
+}
 
 
 def _text(_: type) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _delete(house: House, who: Who, where: Ground, given: str, if_match: str) ->
     errors=(404,),
     answer=Page(items=[EXAMPLE]),
 )
-async def list_(house: House, workspace: str, limit: Limit = 200, cursor: Cursor = "") -> Page[TrashView]:
+async def list_trash(house: House, workspace: str, limit: Limit = 200, cursor: Cursor = "") -> Page[TrashView]:
     """List what was deleted here, by persons and by agents, the latest first."""
     found = await asyncio.to_thread(trash.everything, house, await ground(house, workspace))
     left = [each for each in found if not cursor or _place(each) < cursor]

@@ -1,0 +1,1 @@
+"""The API to read and to try out, in a browser, without the internet."""

@@ -1,0 +1,3 @@
+"use strict";
+
+Redoc.init("/openapi.json", { hideDownloadButton: true, scrollYOffset: 40 }, document.getElementById("api"));

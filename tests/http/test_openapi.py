@@ -1,0 +1,70 @@
+"""The OpenAPI document: one registry of routes, every one of them described, with examples that are true."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+from openapi_spec_validator import validate
+
+from sylph.core.facts import FACTS
+from sylph.core.signals import SIGNALS
+from sylph.interfaces.http.api import SUBJECTS, make
+from sylph.interfaces.http.examples import example_of, shown
+from sylph.interfaces.http.house import House
+from sylph.interfaces.http.route import Declared, declared_by
+from sylph.interfaces.http.schema import API
+from sylph.interfaces.http.tags import TAGS
+
+DECLARED = [each for each in declared_by(SUBJECTS) if each.path.startswith(API)]
+
+
+def name(route: Declared) -> str:
+    return f"{route.method} {route.path}"
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return make(cast(House, SimpleNamespace())).openapi()
+
+
+def test_it_is_valid(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1")
+    validate(cast(Any, document))
+
+
+def test_every_operation_is_a_declared_route(document: dict[str, Any]) -> None:
+    listed = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}
+    assert listed == {name(route).replace(":path", "") for route in DECLARED}
+
+
+@pytest.mark.parametrize("route", DECLARED, ids=name)
+def test_every_operation_tells_all(document: dict[str, Any], route: Declared) -> None:
+    told = document["paths"][route.path.replace(":path", "")][route.method.lower()]
+    assert told["summary"] and told["description"], "It has no docstring."
+    assert set(told["tags"]) <= set(TAGS), "Its subject has no description in tags.py."
+    assert told["security"] == ([] if route.scope is None else [{"token": []}, {"cookie": []}])
+    good = told["responses"][str(route.status)]
+    if route.status not in (204, 304):
+        for media, content in good["content"].items():
+            assert content["schema"]
+            assert "example" in content or not media.endswith("json")
+    for status, answer in told["responses"].items():
+        if int(status) >= 400:
+            assert all(each["schema"] and each["example"] for each in answer["content"].values())
+    assert all(each.get("schema") for each in told.get("parameters", ()))
+
+
+@pytest.mark.parametrize("route", DECLARED, ids=name)
+def test_examples_are_what_they_are_examples_of(route: Declared) -> None:
+    for shape, given in ((route.takes, route.example), (route.gives, route.answer)):
+        if shape is not None:
+            example = shown(given) if given is not None else example_of(shape)
+            msgspec.convert(example, shape, strict=False)
+
+
+def test_every_event_is_in_it(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert {each.__name__ for each in (*FACTS, *SIGNALS)} <= {key.rpartition(".")[2] for key in schemas}
+    assert all(schemas[each.__name__].get("description") for each in SIGNALS)
+    assert "input.received" in schemas["Event"]["properties"]["type"]["examples"]
