@@ -138,7 +138,7 @@ async def explained(house: House, body: ExplainBody) -> Decided:
         raise UserError(str(error), kind="bad_arguments", next=error.trouble.next) from error
 
 
-@routes.get("/policy/grants", scope="read", gives=list[GrantView])
+@routes.get("/policy/grants", scope="read", gives=list[GrantView], errors=(404,))
 async def grants(house: House, session: Annotated[str, Query(max_length=200)] = "") -> list[GrantView]:
     """What is allowed for the rest of a session, in one session or in all; what is over is left out."""
     runtime = house.app.runtime

@@ -125,12 +125,20 @@ def _good(route: Declared, known: Known) -> dict[str, Any]:
         example = shown(route.answer) if route.answer is not None else example_of(route.gives)
         content[route.media] = {"schema": known[id(route.gives)], "example": example}
     elif route.media == EVENTS:
-        content[EVENTS] = {"schema": {"$ref": REF.format(name=EVENT)}, "example": EVENT_EXAMPLE}
+        content[EVENTS] = _sent({"$ref": REF.format(name=EVENT)}, EVENT_EXAMPLE)
     elif route.media != JSON:
         content[route.media] = {"schema": {"type": "string"} if route.media.startswith("text/") else FILE}
     if route.streams is not None:
-        content[EVENTS] = {"schema": known[id(route.streams)], "example": example_of(route.streams)}
+        content[EVENTS] = _sent(known[id(route.streams)], example_of(route.streams))
     return {**described, "content": content} if content else described
+
+
+def _sent(shape: dict[str, Any], example: Any) -> dict[str, Any]:
+    """One event of a stream, as OpenAPI 3.2 describes it: what is in its `data` is JSON of that shape."""
+    data = {"type": "string", "contentMediaType": JSON, "contentSchema": shape}
+    names = {"id": {"type": "string"}, "event": {"type": "string"}, "retry": {"type": "integer"}}
+    schema = {"type": "object", "properties": {**names, "data": data}, "required": ["data"]}
+    return {"schema": schema, "example": {"data": msgspec.json.encode(example).decode()}}
 
 
 def _bad(status: int, known: Known, *, v1: bool) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _all(fd: int, size: int) -> bytes:
     return bytes(data)
 
 
-@routes.get("/workspaces/{workspace}/files/content", scope="read", media=BINARY, errors=(404, 409, 416))
+@routes.get("/workspaces/{workspace}/files/content", scope="read", media="*/*", errors=(404, 409, 416))
 async def content(
     house: House,
     workspace: str,

@@ -61,6 +61,7 @@ async def list_(house: House) -> Page[WorkspaceView]:
     scope="admin",
     gives=WorkspaceView,
     status=201,
+    errors=(404, 409),
     example=WorkspaceBody(path="/home/ann/project"),
     answer=EXAMPLE,
 )
