@@ -1,6 +1,6 @@
 """Examples for routes that show none of their own: made from what they declare, by the names of the fields."""
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import inspect as types
@@ -111,4 +111,4 @@ def _struct(info: types.StructType, left: int) -> dict[str, Any]:
 
 def shown(value: Any) -> Any:
     """An example that a route gives itself, as JSON shows it."""
-    return cast(Any, msgspec.json.decode(msgspec.json.encode(value, enc_hook=str)))
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))

@@ -92,6 +92,8 @@ class Routes:
     def _add(self, method: str, path: str, how: dict[str, Any]) -> Callable[[Handler], Handler]:
         def declare(handler: Handler) -> Handler:
             signature = inspect.signature(handler)
+            if signature.return_annotation is None:
+                how.setdefault("status", 204)
             takes = signature.parameters.get("body")
             route = Declared(
                 method=method,
@@ -99,7 +101,7 @@ class Routes:
                 takes=takes.annotation if takes else None,
                 versioned=get_origin(signature.return_annotation) is Versioned,
                 said=inspect.getdoc(handler) or "",
-                **({"status": 204} if signature.return_annotation is None else {}) | how,
+                **how,
             )
             self.declared.append(route)
             self.router.add_api_route(
