@@ -128,3 +128,17 @@ def test_another_page_gets_nowhere(house: House, browser: "Browser", elsewhere: 
     assert set(tried.values()) == {"refused"}, tried
     assert len(house.ask("GET", "/api/v1/keys").json["items"]) == before, "and nothing was done"
     context.close()
+
+
+def test_the_same_under_tls(tmp_path_factory: pytest.TempPathFactory, browser: "Browser") -> None:
+    home = Home(tmp_path_factory.mktemp("secure")).configure("")
+    with open_house(home, "--tls", "self") as house:
+        context = browser.new_context(ignore_https_errors=True)
+        page = context.new_page()
+        page.goto(f"{house.url}/login#{house.link()}")
+        page.get_by_text("You are logged in").wait_for()
+        (cookie,) = map(dict, context.cookies())
+        assert (cookie["name"], cookie["secure"], cookie["httpOnly"]) == ("__Host-sylph", True, True)
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_text("You are logged out.").wait_for()
+        context.close()
