@@ -119,6 +119,10 @@ async def test_binaries_images_and_odd_texts_are_told_as_such(workspace: Workspa
     (root / "old.txt").write_bytes(b"caf\xe9\n")
     assert (await workspace.get("/text", path="a.bin")).json()["text"] is None
     assert (await workspace.get("/text", path="a.png")).json()["media"] == "image/png"
+    shown = await workspace.get("/content", path="a.png", inline="true")
+    assert shown.headers["content-type"] == "image/png"
+    assert shown.headers["content-disposition"].startswith("inline; ")
+    assert (await workspace.get("/content", path="a.bin", inline="true")).headers["content-disposition"][:6] == "attach"
     assert (await workspace.get("/text", path="old.txt")).json()["encoding"] == "unknown"
     kept = await workspace.put("/text", path="old.txt", json={"text": "café\n"}, overwrite="true")
     assert problem(kept) == (409, "not_text")

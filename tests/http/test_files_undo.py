@@ -39,7 +39,9 @@ async def _there(workspace: Workspace, name: str) -> None:
 
 async def _undone(served: Served, session: str) -> None:
     done = await served.sylph.run("undo", session, "--yes")
-    assert done.code in (0, 1), done.err
+    # It says what it left.
+    assert done.code == 1, done.err
+    assert "both.txt" in done.out + done.err
 
 
 async def test_what_an_agent_deleted_is_in_the_trash_too(sylph: Sylph, model: Model) -> None:
