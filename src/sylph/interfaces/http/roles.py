@@ -25,7 +25,7 @@ class RoleBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 EXAMPLE = Assigned(role="judge", model="openai/gpt-5", source="config", work="judges results")
 
 
-@routes.get("/roles", scope="read", gives=list[Assigned], answer=[EXAMPLE])
+@routes.get("/roles", scope="read", gives=list[Assigned], errors=(404,), answer=[EXAMPLE])
 async def list_(house: House, session: str = "") -> list[Assigned]:
     """Every role with its model, as configured; with a session, as it is there."""
     house.live.look()

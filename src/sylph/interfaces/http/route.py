@@ -138,7 +138,12 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
                     given[name] = request
                 case _:
                     given[name] = taken(await request.body(), route.takes)
-        return respond(await handler(**given), route.status, request)
+        try:
+            return respond(await handler(**given), route.status, request)
+        except ValueError as error:
+            if "embedded null" not in str(error):
+                raise
+            raise UserError("A name cannot hold a NUL.", kind="bad_parameter", next=["leave it out"]) from error
 
     kept = [each for name, each in signature.parameters.items() if name not in OURS]
     asked = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)

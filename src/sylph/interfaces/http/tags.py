@@ -21,6 +21,8 @@ TAGS: dict[str, str] = {
     "policy": "What it may do: modes, rules, grants, and why a call would be decided as it would.",
     "credentials": "Keys for models' services: write-only.",
     "status": "How things stand: what runs, what it costs, what is wrong.",
+    "logs": "What the server tells of its own work.",
+    "metrics": "Figures for Prometheus.",
     "health": "Whether the server lives and can work.",
     "login": "Browsers: logging in and out.",
     "keys": "Tokens for programs, and links that let a browser in.",
