@@ -39,6 +39,8 @@ from sylph.engine.summary import Summary
 from sylph.engine.turn import Limits, chats
 from sylph.engine.undo.view import Rules
 from sylph.faculties import courier, identity, scout
+from sylph.faculties.telemetry.terms import Terms as Telling
+from sylph.faculties.telemetry.told import Telemetry
 from sylph.net import visit
 from sylph.net.address import Proxies
 from sylph.net.http import Client
@@ -84,6 +86,8 @@ class App(Struct, kw_only=True):
     ways: "Ways | None" = None
     """The credentials that are stored, where there are some."""
     purse: FilePurse
+    telemetry: Telemetry | None = None
+    """Tells a collector of what happens, where the user wants it."""
 
     async def __aenter__(self) -> "App":
         return self
@@ -92,6 +96,8 @@ class App(Struct, kw_only=True):
         await self.runtime.close()
         await self.web.close()
         await self.client.close()
+        if self.telemetry:
+            await asyncio.to_thread(self.telemetry.close)
 
     async def delivered(self, session: str) -> str:
         """Waits a little for what is on its way to the person; returns what there is to say of the rest of it."""
@@ -327,7 +333,27 @@ def build(
         veil=veil,
     )
     runtime = engine(parts) if engine else Runtime(open_log(config), parts)
-    return kind(config=config, runtime=runtime, client=client, web=web, sources=sources, purse=purse, ways=ways)
+    telemetry = None if engine else _telemetry(config, runtime)
+    return kind(
+        config=config,
+        runtime=runtime,
+        client=client,
+        web=web,
+        sources=sources,
+        purse=purse,
+        ways=ways,
+        telemetry=telemetry,
+    )
+
+
+def _telemetry(config: Config, runtime: Runtime) -> Telemetry | None:
+    told = config.settings.telemetry
+    if not told.enabled:
+        return None
+    terms = Telling(endpoint=told.endpoint, content=told.content, version=__version__)
+    found = Telemetry(terms, runtime.veil.text)
+    runtime.bus.hear(found.hear)
+    return found
 
 
 def consent_of(config: Config) -> Consent:

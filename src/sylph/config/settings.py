@@ -334,6 +334,19 @@ class Logs(Part, frozen=True, kw_only=True):
     keep: Annotated[int, Meta(ge=0, le=100, description="Earlier files that are kept.")] = 5
 
 
+class Telemetry(Part, frozen=True, kw_only=True):
+    enabled: Annotated[
+        bool, Meta(description="Send traces and metrics to an OpenTelemetry collector. Needs sylph[otel].")
+    ] = False
+    endpoint: Annotated[
+        str,
+        Meta(description="Where it is, as http://host:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT, else this machine."),
+    ] = ""
+    content: Annotated[
+        bool, Meta(description="Send what is said, and what tools are given and answer, too; secrets are replaced.")
+    ] = False
+
+
 class Settings(Part, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
@@ -357,4 +370,5 @@ class Settings(Part, frozen=True, kw_only=True):
     server: Server = Server()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
     logs: Logs = Logs()
+    telemetry: Telemetry = Telemetry()
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

@@ -1,0 +1,1 @@
+"""What happens, told to an OpenTelemetry collector."""
