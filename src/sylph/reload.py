@@ -18,7 +18,7 @@ from sylph.engine.sandbox.hosts import rules_of
 from sylph.faculties import courier
 from sylph.providers import discover, tour
 from sylph.providers.speak import Spoken
-from sylph.services import sources_of
+from sylph.services import local_folder, sources_of
 
 # What a running program takes up at once, the next turn, call or session being the first to go by it.
 LIVE = (
@@ -65,7 +65,7 @@ class Live:
     def __init__(self, app: App) -> None:
         self._app, self._began = app, app.config
         self._stamp = _stamp(app.config.file)
-        self._keys = _stamps(folder_of(app.config))
+        self._keys = _found(app.config)
         self.trouble: UserError | None = None
         """Why the file as it is now cannot be used; what counted before counts on."""
 
@@ -75,7 +75,7 @@ class Live:
         return sorted(key for key in _changed(self._began, self._app.config) if not is_live(key))
 
     def look(self) -> None:
-        """Takes up the file, and the credentials, if somebody else has changed them."""
+        """Takes up the file, the credentials and the models on this machine, if somebody else has changed them."""
         stamp = _stamp(self._app.config.file)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -83,12 +83,12 @@ class Live:
                 self.take()
             except UserError as error:
                 self.trouble = error
-        if (keys := _stamps(folder_of(self._app.config))) != self._keys:
+        if (keys := _found(self._app.config)) != self._keys:
             self._keys = keys
             try:
                 self.reconnect()
             except UserError as error:
-                logger.warning("the credentials cannot be taken up: %s", error)
+                logger.warning("what was connected or installed cannot be taken up: %s", error)
 
     def take(self) -> list[str]:
         """Reads the file, takes up what can be, and tells which keys have changed. Raises UserError; then all stays."""
@@ -140,8 +140,11 @@ class Live:
         app.config = config
 
 
-def _stamps(folder: Path) -> dict[str, Stamp]:
-    return {path.name: _stamp(path) for path in folder.iterdir()} if folder.is_dir() else {}
+def _found(config: Config) -> dict[Path, Stamp]:
+    """What other commands put down or take away: `connect`, `models install`. Logins renew themselves, keys do not."""
+    folders = (folder_of(config), local_folder(config))
+    paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.suffix != ".lock"]
+    return {path: _stamp(path) if path.name.endswith(".key.json") else None for path in paths}
 
 
 def set_levels(config: Config) -> None:

@@ -87,6 +87,8 @@ def _unlock(app: App) -> None:
         if sys.stderr.isatty():
             raise
         sys.stderr.write(f"sylph: {error} Models that need them cannot be used: start it with SYLPH_PASSPHRASE.\n")
+    if app.ways:
+        app.ways.hush()
 
 
 def _status(found: Resident | None, *, as_json: bool) -> int:

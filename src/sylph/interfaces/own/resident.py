@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -86,11 +87,13 @@ def resident(data: Path) -> Resident | None:
     except OSError:
         return None
     try:
-        if _locked(fd, fcntl.LOCK_SH):
-            return None
-        return msgspec.json.decode(os.pread(fd, 4096, 0), type=Resident)
-    except msgspec.DecodeError:
-        # It has the lock, and has not said yet who it is.
+        for _ in range(TRIES):
+            if _locked(fd, fcntl.LOCK_SH):
+                return None
+            with suppress(msgspec.DecodeError):
+                return msgspec.json.decode(os.pread(fd, 4096, 0), type=Resident)
+            # It has the lock, and is just about to say who it is.
+            time.sleep(BEAT / 5)
         return None
     finally:
         os.close(fd)
