@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import msgspec
 import pytest
 from tests.flows.program import SYLPH, Model, Sylph, finished
 from tests.http.served import Served, serving
@@ -212,6 +213,60 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("cannot mount here: a really full disk was NOT tried")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+async def test_the_owners_own_way_stands_at_his_socket_only_and_takes_no_nonsense(served: Served) -> None:
+    assert (await served.client.post("/own/runtime.sessions", content=b"\x80")).status_code == 404
+    path = served.sylph.home / "sylph" / "data" / "sylph.sock"
+    assert path.stat().st_mode & 0o777 == 0o600
+    over = httpx2.AsyncHTTPTransport(uds=str(path))
+    async with httpx2.AsyncClient(base_url="http://sylph", transport=over, trust_env=False) as own:
+        assert (await own.post("/own/runtime.sessions", content=b"\x80")).status_code == 200
+        assert (await own.get("/api/v1/sessions")).status_code == 200
+        for name, body in NONSENSE:
+            refused = await own.post(f"/own/{name}", content=body)
+            failure = msgspec.msgpack.decode(refused.content)
+            assert (refused.status_code, bool(failure["trouble"]["message"])) == (400, True), name
+            assert failure["trouble"]["kind"] in ("bad_body", "not_found"), failure
+    assert (await served.client.get("/api/v1/sessions")).status_code == 200
+
+
+def open_files(served: Served) -> int:
+    return sum(1 for _ in Path(f"/proc/{served.process.pid}/fd").iterdir())
+
+
+async def test_whoever_breaks_off_leaves_nothing_behind(served: Served) -> None:
+    session = (await served.session(model=MODEL))["id"]
+    path = served.sylph.home / "sylph" / "data" / "sylph.sock"
+    before = open_files(served)
+    wish = msgspec.msgpack.encode({"session": session, "after": 0})
+    head = f"POST /own/runtime.watch HTTP/1.1\r\nHost: sylph\r\nContent-Length: {len(wish)}\r\n\r\n".encode()
+    for whole in (head + wish, head + wish[:3], head[:20], b"") * 10:
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        writer.write(whole)
+        if whole.endswith(wish):
+            await reader.readuntil(b"session.created")
+        writer.close()
+    async with asyncio.timeout(5):
+        while open_files(served) > before:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+    assert (await served.sylph.run("session", "list")).code == 0
+
+
+NONSENSE = (
+    ("nothing", b""),
+    ("runtime.close", b"\x80"),
+    ("runtime.__init__", b"\x80"),
+    ("runtime._log", b"\x80"),
+    ("runtime.find", b""),
+    ("runtime.find", b"\xc1"),
+    ("runtime.find", b"\x80"),
+    ("runtime.find", msgspec.msgpack.encode({"prefix": "last", "more": 1})),
+    ("runtime.find", msgspec.msgpack.encode({"prefix": "no-such-session"})),
+    ("runtime.send", msgspec.msgpack.encode({"session": "s", "command": ["System", {}]})),
+    ("runtime.watch", b"[]"),
+    ("hello", b"hello"),
+)
 
 
 async def test_a_unit_for_systemd(sylph: Sylph) -> None:
