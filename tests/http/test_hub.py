@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sylph.core.commands import Rename
 from sylph.engine.runtime import Runtime
 from sylph.interfaces.http.live.cursor import Cursor
-from sylph.interfaces.http.live.frames import Single, Texts
+from sylph.interfaces.http.live.frames import Several, Single, Texts
 from sylph.interfaces.http.live.hub import Hub, Pace
 from sylph.interfaces.http.live.lines import Line
 from sylph.interfaces.http.problems import Denied
@@ -96,6 +97,35 @@ async def test_a_session_that_is_purged_ends_its_line(engine: Runtime, tmp_path:
     async with asyncio.timeout(5):
         await serving
     assert told.index(b"event: session.purged") < told.index(b"event: stream.gone")
+
+
+async def test_what_another_process_does_to_the_store_is_told(engine: Runtime, tmp_path: Path) -> None:
+    hub = Hub(engine, Pace(tick=0.02))
+    session, other = await begin(engine, tmp_path), await begin(engine, tmp_path)
+    line, told = hub.line(OWNER, Several(Cursor())), bytearray()
+    await hub.look(line)
+    hub.follow(line, {session: 0, other: 0})
+
+    async def write(data: bytes) -> None:
+        told.extend(data)
+
+    async def until(wanted: bytes) -> None:
+        async with asyncio.timeout(5):
+            while wanted not in told:  # noqa: ASYNC110 - a test looks again
+                await asyncio.sleep(0.01)
+
+    serving = asyncio.create_task(hub.serve(line, write, _never()))
+    async with runtime(tmp_path, []) as elsewhere:
+        await elsewhere.send(session, Rename(title="From elsewhere"))
+        await until(b"event: session.renamed")
+        await until(b'"title":"From elsewhere","workspace"')
+        new = await begin(elsewhere, tmp_path)
+        await until(b'"type":"session.changed","id":"%s"' % new.encode())
+        await elsewhere.purge(other)
+        await until(b'{"type":"session.removed","id":"%s"}' % other.encode())
+        await until(b'{"type":"stream.gone","session":"%s"}' % other.encode())
+    hub.end()
+    await serving
 
 
 async def test_sessions_that_rest_are_let_go_of(engine: Runtime, tmp_path: Path) -> None:

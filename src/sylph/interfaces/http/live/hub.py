@@ -69,6 +69,7 @@ class Hub:
     async def look(self, line: Line, since: int = 0) -> None:
         """Has it be told of changes to all sessions, beginning with those it does not know of."""
         self._board.start()
+        await self._board.poll()
         line.noted = {}
         for session in await self._board.wanting(since):
             line.note(session)
