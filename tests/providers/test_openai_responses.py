@@ -418,6 +418,18 @@ async def test_a_server_that_knows_only_chat_is_spoken_to_in_chat(client: Client
     assert b'"messages":' in responses.body(HELLO)
 
 
+async def test_a_request_made_before_another_found_out_is_made_anew(client: Client) -> None:
+    async with ModelServer([say("one"), say("two")], dialects=("chat",)) as server:
+        responses = provider(server.url, client, own=False)
+        early = responses.body(HELLO)
+        await chunks(responses)
+        async with aclosing(responses.stream(HELLO, early)) as stream:
+            *_, reply = [chunk async for chunk in stream]
+    assert isinstance(reply, Reply)
+    assert reply.text == "two"
+    assert all("messages" in asked.json for asked in server.requests)
+
+
 async def test_where_nothing_is_in_either_dialect_nothing_is_learnt(client: Client) -> None:
     async with ModelServer(dialects=("ollama",)) as server:
         responses = provider(server.url, client, own=False)

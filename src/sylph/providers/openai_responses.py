@@ -38,6 +38,8 @@ THOUGHTLESS = r"^(ft:)?(gpt-[34]|chatgpt|davinci|babbage)"
 # How a server says that it has no such door at all.
 NOT_SPOKEN = (404, 405, 501)
 ABOUT_MODEL = r"\bmodel|deployment"
+# How a body of this dialect is known from one of the other, in its first bytes.
+FORM, HEAD = b'"stream":true,"store":false', 1000
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +117,9 @@ class OpenAIResponses:
 
     async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
         if self._other:
-            async for chunk in self._chat.stream(request, body):
+            # It may have been made before another call found out what this server speaks.
+            made = self._chat.body(request) if FORM in body[:HEAD] else body
+            async for chunk in self._chat.stream(request, made):
                 yield chunk
             return
         told = False
