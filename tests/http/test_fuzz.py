@@ -12,6 +12,7 @@ import pytest
 from tests.http.as_model import talking
 from tests.http.served import Served
 
+PHASES = "examples,coverage,fuzzing"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 # Streams do not end by themselves, folders of this machine are not to become workspaces, and what it asks with is not
 # to be revoked. Each of these has tests of its own.
@@ -40,8 +41,8 @@ async def test_no_request_makes_the_server_fail(tmp_path: Path) -> None:
         document.write_text(json.dumps(asked((await talk.served.client.get("/openapi.json")).json())))
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("schemathesis")), "run", str(document), "--url", talk.served.url,
-            "-H", f"Authorization: Bearer {talk.served.token}", "--checks", CHECKS, "--phases", "examples,fuzzing",
-            "--max-examples", "6", "--workers", "2", "--seed", "6", "--no-shrink", "--request-timeout", "20",
+            "-H", f"Authorization: Bearer {talk.served.token}", "--checks", CHECKS, "--phases", PHASES,
+            "--max-examples", "3", "--workers", "2", "--seed", "6", "--no-shrink", "--request-timeout", "20",
             "--continue-on-failure", "--warnings", "off", "--suppress-health-check", "all", "--no-color",
             stdout=PIPE, stderr=STDOUT, cwd=tmp_path, env={**os.environ, "NO_PROXY": "*"},
         )  # fmt: skip

@@ -137,6 +137,20 @@ async def test_items_parts_and_forms_are_taken(talk: Talk) -> None:
     assert PICTURE in str(sent["messages"])
 
 
+async def test_a_fork_still_sees_the_pictures_and_a_form_counts_for_one_turn(talk: Talk) -> None:
+    parts = [
+        {"type": "input_text", "text": "look at it"},
+        {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"},
+    ]
+    first = await ask(talk, [{"role": "user", "content": parts}], max_output_tokens=44)
+    assert 44 in talk.model.requests[-1].json.values()
+    await ask(talk, "one", previous_response_id=first.id)
+    assert 44 not in talk.model.requests[-1].json.values()
+    other = await ask(talk, "two", previous_response_id=first.id)
+    assert other.session != first.session
+    assert PICTURE in str(talk.model.requests[-1].json["messages"])
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -33,6 +33,11 @@ by further events, which the streams tell as they happen.
 Errors are problem details (RFC 9457) with a `kind` and the `next` things to do; under `/v1` they have OpenAI's form.
 Lists come in pages: `next` is the `cursor` of the page that follows. What has a version is told with it, as `ETag`;
 given back as `If-Match` an edit fails where somebody was faster. Times are milliseconds since 1970."""
+FAILED = {
+    "type": "object",
+    "properties": {"type": {"const": "error"}, "message": {"type": "string"}, "code": {"type": ["string", "null"]}},
+    "required": ["type", "message"],
+}
 TROUBLE = Problem(
     type="urn:sylph:problem:not_found",
     title="Not Found",
@@ -107,6 +112,8 @@ def _exchange(operation: dict[str, Any], route: Declared, known: Known) -> None:
     errors |= {401, 403} if route.scope else set()
     errors |= {413} if "requestBody" in operation else set()
     errors |= {412} if "if-match" in names else set()
+    # Sessions are found by the beginning of their id.
+    errors |= {404, 409} if "session" in names else set()
     for status in sorted(errors):
         responses[str(status)] = _bad(status, known, v1=route.path.startswith(V1))
     if route.versioned:
@@ -129,13 +136,16 @@ def _good(route: Declared, known: Known) -> dict[str, Any]:
     elif route.media != JSON:
         content[route.media] = {"schema": {"type": "string"} if route.media.startswith("text/") else FILE}
     if route.streams is not None:
-        content[EVENTS] = _sent(known[id(route.streams)], example_of(route.streams))
+        # An error can be the last of them, and so can the end itself.
+        shapes = [known[id(route.streams)], known[id(ErrorAnswer)], FAILED]
+        content[EVENTS] = _sent({"anyOf": shapes}, example_of(route.streams), last="[DONE]")
     return {**described, "content": content} if content else described
 
 
-def _sent(shape: dict[str, Any], example: Any) -> dict[str, Any]:
+def _sent(shape: dict[str, Any], example: Any, last: str = "") -> dict[str, Any]:
     """One event of a stream, as OpenAPI 3.2 describes it: what is in its `data` is JSON of that shape."""
-    data = {"type": "string", "contentMediaType": JSON, "contentSchema": shape}
+    data: dict[str, Any] = {"type": "string", "contentMediaType": JSON, "contentSchema": shape}
+    data = {"anyOf": [{"const": last}, data]} if last else data
     names = {"id": {"type": "string"}, "event": {"type": "string"}, "retry": {"type": "integer"}}
     schema = {"type": "object", "properties": {**names, "data": data}, "required": ["data"]}
     return {"schema": schema, "example": {"data": msgspec.json.encode(example).decode()}}
