@@ -85,3 +85,13 @@ async def test_the_way_to_a_decision_is_told(served: Served) -> None:
     wrong = await served.client.post(f"{API}/policy/explain", json={"tool": "shell", "arguments": {"comand": "x"}})
     assert (wrong.status_code, wrong.json()["kind"]) == (400, "bad_arguments")
     assert (await served.client.post(f"{API}/policy/explain", json={"tool": "shel"})).status_code == 404
+
+
+async def test_a_folder_that_there_cannot_be_makes_nothing_break(served: Served) -> None:
+    for path in ("/policy", "/tools", "/tools/read"):
+        answer = await served.client.get(f"{API}{path}", params={"workspace": "/a\0b"})
+        assert answer.status_code in (200, 400), answer.text
+    for arguments in ({"path": "\0"}, {"path": "a" * 5000}, {"path": "../" * 200}):
+        answer = await served.client.post(f"{API}/policy/explain", json={"tool": "read", "arguments": arguments})
+        assert answer.status_code in (200, 400), answer.text
+    assert (await served.client.delete(f"{API}/policy/rules/{10**30}")).status_code in (404, 422)

@@ -50,7 +50,9 @@ def split(key: str) -> tuple[str, ...]:
         raise UserError(f"{key!r} is not a key.", kind="config", next=["sylph config"]) from error
     parts: list[str] = []
     while table:
-        name, table = next(iter(table.items()))
+        if not isinstance(table, dict) or len(cast("dict[str, Any]", table)) > 1:
+            raise UserError(f"{key!r} is not a key.", kind="config", next=["sylph config"])
+        name, table = next(iter(cast("dict[str, Any]", table).items()))
         parts.append(name)
     return tuple(parts)
 

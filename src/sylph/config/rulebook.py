@@ -65,6 +65,9 @@ class FileRulebook:
             stat = file.stat()
         except (FileNotFoundError, NotADirectoryError):
             return ()
+        except ValueError as error:
+            # A name that no file can have.
+            raise _bad(file, str(error)) from error
         except OSError as error:
             raise _bad(file, error.strerror or str(error)) from error
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
