@@ -89,13 +89,15 @@ class Soak:
 
     async def _follow(self, session: str, after: int) -> None:
         """To the end of the next turn, however often that takes."""
-        last = str(after)
+        last, coming = str(after), str(after)
         while True:
             patience = self._chance.choice((5, 30, 10_000))
             reader, writer = await _send(self._server, "GET", f"/api/v1/sessions/{session}/events?after={last}", None)
             try:
                 async for line in reader:
-                    last = line[4:].decode().strip() if line.startswith(b"id: ") else last
+                    # An event is there when it is whole: cut in the middle, it has to come again.
+                    coming = line[4:].decode().strip() if line.startswith(b"id: ") else coming
+                    last = coming if line == b"\n" else last
                     if line.startswith(b"event: turn.ended"):
                         self.turns += 1
                         return

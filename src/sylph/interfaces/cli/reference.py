@@ -57,14 +57,13 @@ def route_tables() -> str:
 
     tables: list[str] = []
     for subject in SUBJECTS:
-        pairs = zip(subject.declared, subject.router.routes, strict=True)
-        shown = [(each, route) for each, route in pairs if each.path.startswith(("/api/", "/v1/"))]
         rows = [
-            [f"`{each.method}`", f"`{each.path}`", each.scope or "-", str(getattr(route, "summary", ""))]
-            for each, route in shown
+            [f"`{each.method}`", f"`{each.path}`", each.scope or "-", each.summary]
+            for each in subject.declared
+            if each.path.startswith(("/api/", "/v1/"))
         ]
         if rows:
-            name = str(subject.router.tags[0])
+            name = subject.subject
             tables.append(
                 f"### {name[0].upper()}{name[1:]}\n\n{_table(['method', 'path', 'scope', 'what it does'], rows)}"
             )

@@ -70,14 +70,14 @@ def make(house: House) -> FastAPI:
     api = FastAPI(title="Sylph", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     api.state.house = house
     for subject in SUBJECTS:
-        api.include_router(subject.router)
+        api.router.routes.extend(subject.late)
     api.router.routes.append(WebSocketRoute("/ws", sockets.door, name="ws"))
     declared = declared_by(SUBJECTS)
 
     def schema() -> dict[str, Any]:
         # Made when it is first asked for: it takes longer than all else at the start.
         if api.openapi_schema is None:
-            api.openapi_schema = document(api, declared)
+            api.openapi_schema = document(api, declared, [late.route for subject in SUBJECTS for late in subject.late])
         return api.openapi_schema
 
     api.openapi = schema

@@ -6,16 +6,18 @@ are parts of the path, the query or headers, and are FastAPI's.
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Generic, TypeVar, cast, get_origin
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import Request
+from fastapi.routing import APIRoute
 from msgspec import Struct
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sylph.core.errors import UserError
+from sylph.interfaces.http.late import Late
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Scope, Who
 
@@ -51,6 +53,10 @@ class Declared(Struct, frozen=True, kw_only=True):
     example: Any = None
     answer: Any = None
 
+    @property
+    def summary(self) -> str:
+        return self.said.partition("\n")[0].rstrip(".")
+
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """Some of many: `next` is the cursor for those that follow, and missing at the end."""
@@ -70,9 +76,9 @@ class Routes:
     """The routes of one subject."""
 
     def __init__(self, subject: str, prefix: str = PREFIX) -> None:
-        self.router = APIRouter(prefix=prefix, tags=[subject])
-        self.prefix = prefix
+        self.subject, self.prefix = subject, prefix
         self.declared: list[Declared] = []
+        self.late: list[Late] = []
 
     def get(self, path: str, **how: Any) -> Callable[[Handler], Handler]:
         return self._add("GET", path, how)
@@ -104,19 +110,23 @@ class Routes:
                 **how,
             )
             self.declared.append(route)
-            self.router.add_api_route(
-                path,
-                _endpoint(handler, route),
-                methods=[method],
-                status_code=route.status,
-                response_model=None,
-                summary=route.said.partition("\n")[0].rstrip("."),
-                name=handler.__name__,
-                operation_id=f"{self.router.tags[0]}_{handler.__name__.strip('_')}".replace(" ", "_"),
-            )
+            self.late.append(Late(route.path, method, partial(self._made, handler, route)))
             return handler
 
         return declare
+
+    def _made(self, handler: Handler, route: Declared) -> APIRoute:
+        return APIRoute(
+            route.path,
+            _endpoint(handler, route),
+            methods=[route.method],
+            status_code=route.status,
+            response_model=None,
+            tags=[self.subject],
+            summary=route.summary,
+            name=handler.__name__,
+            operation_id=f"{self.subject}_{handler.__name__.strip('_')}".replace(" ", "_"),
+        )
 
 
 def _endpoint(handler: Handler, route: Declared) -> Handler:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from sylph.core import reference
 from sylph.core.facts import FACTS
@@ -50,9 +51,9 @@ TROUBLE = Problem(
 Known = dict[int, dict[str, Any]]
 
 
-def document(api: FastAPI, declared: Sequence[Declared]) -> dict[str, Any]:
+def document(api: FastAPI, declared: Sequence[Declared], routes: Sequence[BaseRoute]) -> dict[str, Any]:
     listed = [each for each in declared if each.path.startswith(API)]
-    made = get_openapi(title=api.title, version=api.version, description=ABOUT, routes=api.routes)
+    made = get_openapi(title=api.title, version=api.version, description=ABOUT, routes=routes)
     made["paths"] = {path: each for path, each in made["paths"].items() if path.startswith(API)}
     known, schemas = _schemas(listed)
     made["servers"] = [{"url": "/", "description": "This server"}]
