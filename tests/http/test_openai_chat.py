@@ -292,3 +292,36 @@ async def test_a_restart_forgets_no_conversation(tmp_path: Path) -> None:
         finally:
             process.terminate()
             await process.communicate()
+
+
+async def test_a_named_session_keeps_its_mode_and_is_loose_only_for_who_may_approve(talk: Talk) -> None:
+    loose = (await talk.served.session(mode="trust"))["id"]
+    weak = talk.another(await talk.token("read", "chat"))
+    with pytest.raises(openai.PermissionDeniedError, match="`trust`") as refused:
+        await weak.chat.completions.create(
+            model="sylph", messages=[user("write it")], extra_headers={"X-Sylph-Session": loose}
+        )
+    assert "approve" in str(refused.value)
+    for name in ("sylph/plan", "sylph/ask"):
+        with pytest.raises(openai.ConflictError, match="works in mode `trust`"):
+            await ask(talk, user("look"), model=name, metadata={"session": loose})
+    path = f"/api/v1/sessions/{loose}"
+    found = (await talk.served.client.get(path)).json()
+    assert (found["mode"], found["turns"]) == ("trust", 0)
+    await ask(talk, user("here"), metadata={"session": loose})
+    assert (await talk.served.client.patch(path, json={"mode": "plan"})).status_code == 200
+    await weak.chat.completions.create(model="sylph", messages=[user("see")], extra_headers={"X-Sylph-Session": loose})
+
+
+async def test_a_stricter_mode_in_a_conversation_leaves_the_session_as_it_was(talk: Talk) -> None:
+    first, session = await ask(talk, user("tighten me"))
+    text = first.choices[0].message.content
+    _, tight = await ask(talk, user("tighten me"), assistant(text), user("only look"), model="sylph/plan")
+    assert tight != session
+    modes = [(await talk.served.client.get(f"/api/v1/sessions/{id}")).json()["mode"] for id in (session, tight)]
+    assert modes == ["ask", "plan"]
+    await talk.served.client.patch(f"/api/v1/sessions/{session}", json={"mode": "trust"})
+    weak = talk.another(await talk.token("read", "chat"))
+    with pytest.raises(openai.PermissionDeniedError):
+        last = f"resp_{session}_i1_0"
+        await weak.responses.create(model="sylph", input="go on", previous_response_id=last)

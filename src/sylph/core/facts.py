@@ -19,7 +19,10 @@ StepStatus = Literal["pending", "doing", "done", "dropped"]
 
 
 class SessionCreated(Fact, frozen=True, kw_only=True):
-    """The first fact of every session: where it works, how, and with what. Sessions of one `label` share a budget."""
+    """The first fact of every session: where it works, how, and with what. Sessions of one `label` share a budget.
+
+    `by` names who made it where that was somebody at the server without `admin`: their sessions open no folder.
+    """
 
     wire: ClassVar[str] = "session.created"
     durable: ClassVar[bool] = True
@@ -31,6 +34,7 @@ class SessionCreated(Fact, frozen=True, kw_only=True):
     sylph: str = ""
     sandbox: bool = True
     label: str = ""
+    by: str = ""
 
 
 class SessionRenamed(Fact, frozen=True, kw_only=True):

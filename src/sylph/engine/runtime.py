@@ -69,6 +69,8 @@ class NewSession(Struct, frozen=True, kw_only=True):
     """A cap of its own, in micro-dollars."""
     id: str = ""
     """Given to make it once however often it is asked for: one that is there already is left as it is."""
+    by: str = ""
+    """Who makes it, where that is somebody who could not add a folder."""
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -217,6 +219,7 @@ class Runtime:
             prompt=prompt.CONTRACT,
             sylph=self._parts.version,
             label=new.label,
+            by=new.by,
         )
         first = [created, *([SessionBudget(money=new.budget)] if new.budget is not None else [])]
         drafts = [Draft(fact, self._clock.now(), "", "user", 0) for fact in first]

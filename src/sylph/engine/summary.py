@@ -53,6 +53,8 @@ class Summary(msgspec.Struct):
     id: str = ""
     title: str = ""
     workspace: str = ""
+    by: str = ""
+    """Who made it, where that was somebody who could not have added its folder."""
     model: str = ""
     mode: Mode = "ask"
     sandbox: bool = True
@@ -236,6 +238,7 @@ def _create(state: Summary, event: Event, body: facts.SessionCreated) -> None:
     state.id = state.root = event.session
     state.created, state.workspace, state.model = event.ts, body.workspace, body.model
     state.mode, state.title, state.sandbox, state.label = body.mode, body.title, body.sandbox, body.label
+    state.by = body.by
 
 
 def _receive(state: Summary, body: facts.InputReceived) -> None:

@@ -52,8 +52,8 @@ EXAMPLE = WorkspaceView(
 @routes.get("/workspaces", scope="read", gives=Page[WorkspaceView], answer=Page(items=[EXAMPLE]))
 async def list_(house: House) -> Page[WorkspaceView]:
     """List the folders whose files the server shows."""
-    known = await _known(house)
-    return Page(items=[await asyncio.to_thread(view, root, origin) for root, origin in known.values()])
+    found = await known(house)
+    return Page(items=[await asyncio.to_thread(view, root, origin) for root, origin in found.values()])
 
 
 @routes.post(
@@ -110,31 +110,44 @@ def view(root: Path, origin: Origin) -> WorkspaceView:
 async def _found(house: House, workspace: str) -> tuple[Path, Origin]:
     memory = house.files
     if workspace not in memory.roots or time.monotonic() > memory.until:
-        memory.roots = await _known(house)
+        memory.roots = await known(house)
         memory.until = time.monotonic() + memory.FRESH
     if workspace not in memory.roots:
         raise NotFound(f"There is no workspace {workspace!r}.", next=["GET /api/v1/workspaces lists all"])
     return memory.roots[workspace]
 
 
-async def _known(house: House) -> "dict[str, tuple[Path, Origin]]":
-    sessions = {one.workspace for one in await house.app.runtime.sessions() if one.workspace}
+async def known(house: House) -> "dict[str, tuple[Path, Origin]]":
+    sessions = {(one.workspace, bool(one.by)) for one in await house.app.runtime.sessions() if one.workspace}
     return await asyncio.to_thread(_gathered, house, sessions)
 
 
-def _gathered(house: House, sessions: set[str]) -> "dict[str, tuple[Path, Origin]]":
+def _gathered(house: House, sessions: set[tuple[str, bool]]) -> "dict[str, tuple[Path, Origin]]":
     found: dict[str, tuple[Path, Origin]] = {}
     own: list[tuple[Path, Origin]] = [(house.workspace, "server")]
     added: list[tuple[Path, Origin]] = [(path, "added") for path in _added(house)]
-    worked: list[tuple[Path, Origin]] = [(Path(each), "session") for each in sorted(sessions)]
-    for path, origin in (*own, *added, *worked):
+    for path, origin in (*own, *added):
         root = real(path)
-        if id_of(root) not in found and not _refused(root, house):
-            found[id_of(root)] = (root, origin)
+        if not refused(root, house):
+            found.setdefault(id_of(root), (root, origin))
+    # Those of the owner and of admins first: all others open nothing that is not open already.
+    for text, weak in sorted(sessions, key=lambda each: (each[1], each[0])):
+        root = Path(text)
+        if id_of(root) not in found and not refused(root, house) and _opens(root, house, found, weak=weak):
+            found[id_of(root)] = (root, "session")
     return found
 
 
-def _refused(root: Path, house: House) -> bool:
+def _opens(root: Path, house: House, found: "dict[str, tuple[Path, Origin]]", *, weak: bool) -> bool:
+    """Whether a session that works there makes its folder known: not where a link has taken the folder's place."""
+    if real(root) != root:
+        return False
+    inside = any(root.is_relative_to(known) for known, _ in found.values())
+    # Who works in `/` or in their home means a part of it, and not to show all of it to every token.
+    return inside or not (weak or places_of(house.app.config).home.is_relative_to(root))
+
+
+def refused(root: Path, house: House) -> bool:
     """Whether the folder itself is nobody's business."""
     inside = ".git" in (part.casefold() for part in root.parts)
     return inside or guarded(root, writing=False, places=places_of(house.app.config)) is not None
@@ -150,7 +163,7 @@ def _add(house: House, given: str) -> WorkspaceView:
         raise UserError(f"{given} cannot be looked at: {error}.", kind="bad_path", next=["name a folder"]) from error
     if not root.is_dir():
         raise UserError(f"{given} is not a folder.", kind="not_a_directory", next=["name a folder"])
-    if _refused(root, house):
+    if refused(root, house):
         raise UserError(f"{given} is protected.", kind="protected_path", next=["name another folder"])
     with house.files.lock(FILE):
         added = list(_added(house))

@@ -1,22 +1,22 @@
 """A request becomes a message to a session, or the answer to a question that it has."""
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from sylph.core.commands import Answer, Send
-from sylph.core.errors import NoModel, NotFound
+from sylph.core.errors import NoModel, NotFound, UserError
 from sylph.core.facts import Asked, InputReceived, Mode
 from sylph.core.text import first_line
 from sylph.engine.permit import EDIT, NO
 from sylph.engine.policy import LOOSE
 from sylph.engine.runtime import NewSession, Runtime
 from sylph.engine.summary import Summary
+from sylph.interfaces.http.files.naming import named
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.openai.bodies import Wanted, fresh
 from sylph.interfaces.http.openai.parts import Said, refuse
 from sylph.interfaces.http.openai.thread import Found, by_id, kept, key_of, known, place, received
 from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.session_edit import maker
 from sylph.interfaces.http.who import Who
 
 SYLPH = "sylph"
@@ -53,6 +53,8 @@ async def begin(house: House, who: Who, wanted: Wanted, *, again: bool) -> Begun
         if asked:
             return await _answer(house, who, wanted, await _at(runtime, summary, asked))
         repeated = _repeated(runtime, summary.id, wanted) if again else None
+        if not repeated:
+            _must_be_its_own(summary, choice)
         return repeated or await _send(house, who, wanted, summary.id, choice)
     if wanted.previous:
         return await _go_on(house, who, wanted, await by_id(runtime, wanted.previous, RESPONSE), choice)
@@ -61,6 +63,20 @@ async def begin(house: House, who: Who, wanted: Wanted, *, again: bool) -> Begun
     if found := await known(runtime, who, wanted.messages):
         return await _go_on(house, who, wanted, found, choice, again=again)
     return await _new(house, who, wanted, choice)
+
+
+def _must_be_its_own(summary: Summary, choice: Choice) -> None:
+    """A session that was named keeps its mode: others work in it, and a model's name is no way to change that."""
+    if choice.mode and choice.mode != summary.mode:
+        raise UserError(
+            f"The session works in mode `{summary.mode}`, and the name of a model does not change that.",
+            kind="wrong_state",
+            details={"param": "model", "session": summary.id, "mode": summary.mode},
+            next=[
+                f"the model `{SYLPH}` takes the session as it is",
+                f"PATCH /api/v1/sessions/{summary.id} sets a mode",
+            ],
+        )
 
 
 async def chosen(house: House, model: str) -> Choice:
@@ -85,6 +101,24 @@ async def chosen(house: House, model: str) -> Choice:
             next=[f"the models: {names}", "`server.mode` in the config is the loosest that a client gets"],
         )
     return Choice(mode=mode)
+
+
+def tightened(choice: Choice, summary: Summary) -> Mode | None:
+    """The mode that a session is to get: by the name of a model it is only ever tightened."""
+    wanted = choice.mode
+    return wanted if wanted and wanted != summary.mode and stricter(wanted, summary.mode) == wanted else None
+
+
+def _must_be_tight(house: House, who: Who, summary: Summary, tighter: Mode | None) -> None:
+    """Raises where a session would do more than a client gets, unless it is used by who could have allowed that."""
+    most, mode = house.app.config.settings.server.mode, tighter or summary.mode
+    if stricter(mode, most) == mode or who.may("approve"):
+        return
+    raise Denied(
+        f"The session works in mode `{mode}`; here a client gets `{most}` at the most.",
+        details={"scope": "approve", "session": summary.id, "mode": mode},
+        next=["use a token with `approve`", f"PATCH /api/v1/sessions/{summary.id} sets a stricter mode"],
+    )
 
 
 def stricter(one: Mode, other: Mode) -> Mode:
@@ -122,18 +156,26 @@ async def _go_on(house: House, who: Who, wanted: Wanted, found: Found, choice: C
     async with runtime.sole(f"v1-{found.tale.session}"):
         # Read anew: another request may have gone on with it meanwhile.
         found = Found(tale=found.tale, number=found.number, summary=await runtime.find(found.tale.session))
-        return await _send(house, who, wanted, await place(runtime, found), choice)
+        tighter = tightened(choice, found.summary)
+        _must_be_tight(house, who, found.summary, tighter)
+        session = await place(runtime, found)
+        if tighter and session == found.summary.id:
+            # The other mode is for what comes now: the session itself stays as whoever else works in it knows it.
+            session = await runtime.fork(session)
+        return await _send(house, who, wanted, session, choice)
 
 
 async def _new(house: House, who: Who, wanted: Wanted, choice: Choice) -> Begun:
     app, settings = house.app, house.app.config.settings
     last = fresh(wanted.messages)
+    folder = wanted.metadata.get("workspace", "")
     new = NewSession(
-        workspace=Path(wanted.metadata.get("workspace", "") or house.workspace),
+        workspace=await named(house, who, folder) if folder else house.workspace,
         model=choice.model or await app.choose(""),
         mode=choice.mode or stricter(settings.server.mode, settings.mode),
         title=first_line("\n".join(each.text for each in last).strip() or "files", 60),
         sandbox=app.sandboxed(),
+        by=maker(who),
     )
     earlier = wanted.messages[: len(wanted.messages) - len(last)]
     return await _send(house, who, wanted, await app.runtime.create(new), earlier=earlier)
@@ -151,8 +193,8 @@ async def _send(
     runtime = house.app.runtime
     if choice:
         summary = await runtime.find(session)
-        # By the name of a model a mode is only ever tightened.
-        tighter = choice.mode if choice.mode and stricter(choice.mode, summary.mode) == choice.mode else None
+        tighter = tightened(choice, summary)
+        _must_be_tight(house, who, summary, tighter)
         await house.app.adapt(summary, model=choice.model, mode=tighter)
     last = fresh(wanted.messages)
     blocks = [_rules(runtime, session, wanted.rules), _story(earlier), *(_line(each) for each in last)]
