@@ -209,3 +209,36 @@ async def test_what_was_shown_of_a_broken_answer_stays_with_the_failure(home: Pa
         shown = asyncio.create_task(seen(engine, session, signals.TextDelta))
         events = await said(engine, session, "go")
     assert (await shown).text == bodies(events, facts.ModelFailed)[0].partial == "I was about to"
+
+
+async def test_what_steered_it_and_was_not_heard_is_withdrawn(home: Path) -> None:
+    """Stopped is stopped: a message to the turn that is no more does not begin another one."""
+    stage, model = Set(home), Stuck([SILENCE, say("Afterwards.")])
+    async with stage.engine(model) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        await model.silent.wait()
+        unheard = await engine.send(session, commands.Send(text="not so fast"))
+        await engine.send(session, commands.Send(text="then this", delivery="follow"))
+        await engine.send(session, commands.Interrupt(reason="enough"))
+        await asyncio.wait_for(engine.settled(session), 1)
+        events = await story(engine, session)
+    assert [fact.id for fact in bodies(events, facts.InputCancelled)] == [unheard]
+    assert outcomes(events) == ["cancelled", "finished"], "what waited for its end has its own turn"
+
+
+async def test_all_that_waits_can_be_withdrawn_with_it(home: Path) -> None:
+    stage = Set(home)
+    async with stage.engine(Stuck([call("hold")])) as engine:
+        session = await begin(engine, home)
+        await engine.send(session, commands.Send(text="go"))
+        await stage.props.began.wait()
+        waiting = [
+            await engine.send(session, commands.Send(text="not so fast")),
+            await engine.send(session, commands.Send(text="then this", delivery="follow")),
+        ]
+        await engine.send(session, commands.Interrupt(drop=True))
+        await asyncio.wait_for(engine.settled(session), 1)
+        events = await story(engine, session)
+    assert [fact.id for fact in bodies(events, facts.InputCancelled)] == waiting
+    assert outcomes(events) == ["cancelled"]

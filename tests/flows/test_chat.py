@@ -127,6 +127,57 @@ async def test_ctrl_c_stops_the_turn_and_not_the_chat(sylph: Sylph, model: Model
     assert await chat.end() == 0
 
 
+async def test_ctrl_c_withdraws_what_the_turn_has_not_heard(sylph: Sylph, model: Model) -> None:
+    server = await model([call("shell", command="sleep 30"), say("A new one.")])
+    chat = await sylph.open("chat", "--mode", "trust")
+    await chat.see("> ")
+    chat.type("wait\r")
+    await chat.see("sleep 30")
+    chat.type("and hurry\r")
+    await chat.see("queued")
+    chat.type(CTRL_C)
+    await chat.see("withdrawn, not heard: and hurry")
+    await chat.see("stopped")
+    chat.type("again\r")
+    await chat.see("A new one.")
+    await chat.see("1 round", times=2)
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+    assert not any("and hurry" in text for text in server.requests[-1].users)
+
+
+async def test_earlier_versions_and_what_is_typed_lie_apart(sylph: Sylph, model: Model) -> None:
+    """An older Sylph kept versions in a folder where the chat wants its file."""
+    await model([say("One.")])
+    home = sylph.home / "sylph"
+    old = home / "history" / "soul"
+    old.mkdir(parents=True)
+    (old / "0001762000000000.old").write_text("You are calm.")
+    (home / "SOUL.md").write_text("You are brief.")
+    chat = await sylph.open("chat")
+    await chat.see("> ")
+    chat.type("hello\r")
+    await chat.see("1 round")
+    chat.type(CTRL_D)
+    assert await chat.end() == 0
+    assert "+hello" in (home / "history").read_text()
+    (version,) = (await sylph.run("identity", "history", "soul", "--json")).json
+    assert version["id"] == "0001762000000000"
+    assert (home / "versions" / "soul" / "0001762000000000.old").read_text() == "You are calm."
+
+
+async def test_a_folder_of_somebody_else_in_its_place_is_told(sylph: Sylph, model: Model) -> None:
+    await model([])
+    folder = sylph.home / "sylph" / "history"
+    (folder / "mine").mkdir(parents=True)
+    chat = await sylph.open("chat")
+    await chat.see("the chat keeps there what is typed")
+    assert await chat.end() != 0
+    assert (folder / "mine").is_dir()
+    found = [one for one in (await sylph.run("doctor", "--json")).json["findings"] if "history" in one["said"]]
+    assert [one["grade"] for one in found] == ["fail"]
+
+
 async def test_what_is_typed_meanwhile_steers_the_turn(sylph: Sylph, model: Model) -> None:
     server = await model([say("one two three four", delay=0.2), say("Then in French.")])
     chat = await sylph.open("chat")

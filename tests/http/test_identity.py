@@ -1,5 +1,6 @@
 """Who Sylph is: written over HTTP and by the command line, told to the model, out of the agent's own reach."""
 
+import shutil
 from typing import Any
 
 from tests.flows.program import Model, Sylph
@@ -116,3 +117,24 @@ async def test_the_agent_cannot_change_its_soul_by_itself(sylph: Sylph, model: M
     done = await sylph.run("run", "-m", "openai/scripted", "--mode", "auto_noselfmod", "change yourself")
     assert done.code in (0, 1), done.err
     assert soul.read_text() == "Be honest."
+
+
+async def test_the_chats_file_is_not_in_the_way_of_versions_and_what_is_gets_its_name(served: Served) -> None:
+    home = served.sylph.home / "sylph"
+    (home / "history").write_text("\n# long ago\n+hello\n")
+    (home / "SOUL.md").write_text("Be calm.")
+    assert (await served.client.put(f"{API}/soul", json={"text": "Be brief."})).status_code == 200
+    set_ = await served.client.patch("/api/v1/config", json={"set": {"mode": "plan"}})
+    assert set_.status_code == 200, set_.text
+    assert (home / "history").read_text().endswith("+hello\n")
+    shutil.rmtree(home / "versions")
+    (home / "versions").write_text("")
+    problem = (await served.client.put(f"{API}/soul", json={"text": "Be kind."})).json()
+    assert problem["detail"].startswith(f"{home / 'versions'}: Not a directory.")
+    assert (home / "SOUL.md").read_text() == "Be brief."
+    (finding,) = [
+        one
+        for one in (await served.client.get("/api/v1/doctor")).json()["findings"]
+        if "versions is no folder" in one["said"]
+    ]
+    assert finding["grade"] == "fail"

@@ -124,6 +124,30 @@ async def test_what_is_cancelled_ends_with_all_it_runs(api: Client) -> None:
     assert (await api.refused("POST", f"/sessions/{session}/cancel", 409, {}))["kind"] == "wrong_state"
 
 
+async def test_what_a_cancelled_turn_has_not_heard_begins_no_other(api: Client) -> None:
+    sleep = f"sleep 3{time.time_ns() % 10**9:09}"
+    session = await api.begin(told("shell", command=sleep), mode="trust")
+    await runs(sleep.replace(" ", "\0"))
+    unheard = await api.post(f"/sessions/{session}/steer", {"text": "not so fast"})
+    ended = await api.post(f"/sessions/{session}/cancel", {})
+    assert (ended["state"], ended["withdrawn"], ended["follows"]) == ("idle", [unheard["id"]], [])
+    assert (await api.get(f"/sessions/{session}"))["queued"] == 0
+    assert len((await api.get(f"/sessions/{session}/turns"))["items"]) == 1
+
+
+@pytest.mark.parametrize("queue", ["keep", "drop"])
+async def test_what_waits_for_its_end_has_its_own_turn_unless_it_is_dropped(api: Client, queue: str) -> None:
+    sleep = f"sleep 3{time.time_ns() % 10**9:09}"
+    session = await api.begin(told("shell", command=sleep), mode="trust")
+    await runs(sleep.replace(" ", "\0"))
+    waits = await api.post(f"/sessions/{session}/messages", {"text": "then this", "delivery": "follow"})
+    ended = await api.post(f"/sessions/{session}/cancel", {"queue": queue})
+    kept = queue == "keep"
+    assert (ended["withdrawn"], ended["follows"]) == (([], [waits["id"]]) if kept else ([waits["id"]], []))
+    done = await api.done(session, 2 if kept else 1)
+    assert done["turns"] == (2 if kept else 1)
+
+
 async def test_a_turn_is_steered_held_and_let_go_on(api: Client) -> None:
     await api.refused("POST", f"/sessions/{await api.begin()}/steer", 409, {"text": "nobody hears it"})
     session = await api.begin(told("shell", command="sleep 0.7; echo slept"), mode="trust")

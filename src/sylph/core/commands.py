@@ -34,9 +34,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
-    """End the running turn now."""
+    """End the running turn now. What steered it and was not heard yet is withdrawn, with `drop` all that waits."""
 
     reason: str = ""
+    drop: bool = False
 
 
 class Pause(msgspec.Struct, frozen=True):

@@ -74,8 +74,8 @@ class Session:
                 return await self._receive(command)
             case commands.Answer():
                 await self._answer(command)
-            case commands.Interrupt(reason=reason):
-                await self._interrupt(reason)
+            case commands.Interrupt():
+                await self._interrupt(command)
             case commands.Pause():
                 await self._pause()
             case commands.Continue():
@@ -186,14 +186,20 @@ class Session:
             raise UserError("The changed arguments are missing.", next=["Give them as JSON in `arguments`."])
         return command.arguments
 
-    async def _interrupt(self, reason: str) -> None:
+    async def _interrupt(self, command: commands.Interrupt) -> None:
         # A turn that was asked for a moment ago gets the chance to begin, so that it can be ended.
         await asyncio.sleep(0)
         if self._work is None or not self.busy or self.floor.state == "idle":
             raise UserError("Nothing runs that could be stopped.", kind="wrong_state")
-        if self._can_stop(self._work):
-            self._reason = reason
-            self._work.cancel()
+        if not self._can_stop(self._work):
+            return
+        self._reason = command.reason
+        self._work.cancel()
+        # Said to a turn that is no more, it would begin another one: stopped is stopped.
+        summary = self.floor.summary
+        own = [id for id in summary.queue if summary.open_turn and id not in summary.follows]
+        gone = list(summary.queue) if command.drop else own
+        await self.floor.emit(*(facts.InputCancelled(id=id) for id in gone), actor="user")
 
     def _can_stop(self, work: "asyncio.Task[None]") -> bool:
         """Whether stopping it would change anything: not when it is about to end anyway."""

@@ -21,6 +21,8 @@ from sylph.engine.budget.audit import audit
 from sylph.interfaces.confinement import layer_of
 from sylph.interfaces.reach import Reached, reach
 from sylph.interfaces.render import size
+from sylph.interfaces.versions import BEFORE, FOLDER
+from sylph.interfaces.written import VERSIONED
 from sylph.providers.credentials.entry import Entry
 from sylph.tools.ripgrep import located
 
@@ -45,6 +47,7 @@ def machine(place: Config) -> Iterator[Finding]:
     yield Finding("sylph", "ok", f"{__version__}, Python {version}, SQLite {sqlite3.sqlite_version}")
     yield folder("home", place.home)
     yield folder("data", place.data)
+    yield from kept(place)
     yield space(place.data)
     yield credentials(place)
     yield search(place)
@@ -63,6 +66,17 @@ def folder(what: str, path: Path) -> Finding:
     if path.stat().st_mode & OTHERS:
         return Finding(what, "warn", f"{path} can be looked into by others", (f"chmod 700 {path}",))
     return Finding(what, "ok", str(path))
+
+
+def kept(place: Config) -> Iterator[Finding]:
+    """What is no file where the chat wants one, and no folder where earlier versions of files are to lie."""
+    typed, old = place.home / BEFORE, place.home / FOLDER
+    # What an older Sylph has left there is taken along by itself.
+    if typed.is_dir() and any(each.name not in VERSIONED for each in typed.iterdir()):
+        yield Finding("home", "fail", f"{typed} is a folder: the chat cannot begin", (f"mv {typed} {typed}.old",))
+    if old.exists() and not old.is_dir():
+        said = f"{old} is no folder: settings and identity cannot be changed by a server"
+        yield Finding("home", "fail", said, (f"mv {old} {old}.old",))
 
 
 def credentials(place: Config) -> Finding:

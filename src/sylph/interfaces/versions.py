@@ -4,6 +4,7 @@ import hashlib
 import os
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from msgspec import Struct
 from sylph.core.errors import NotFound, UserError
 
 KEPT = 20
+# Once they lay where the chat keeps what is typed.
+FOLDER, BEFORE = "versions", "history"
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,14 @@ class Versions:
         try:
             if (before := self.text()) is not None and before != text:
                 self._keep(before)
+        except OSError as error:
+            raise UserError(
+                f"{_in_the_way(self._folder)}: {error.strerror}. "
+                f"The text of before cannot be kept there, so {self.file.name} was left as it is.",
+                kind="io",
+                next=["sylph doctor"],
+            ) from error
+        try:
             if text is None:
                 self.file.unlink(missing_ok=True)
             else:
@@ -67,6 +78,27 @@ class Versions:
         _whole(self._folder / f"{time.time_ns() // 1_000:016d}.old", text)
         for old in self.all()[KEPT:]:
             (self._folder / f"{old.id}.old").unlink(missing_ok=True)
+
+
+def folder_of(home: Path, name: str) -> Path:
+    """Where the earlier versions of a file lie. What an older Sylph kept elsewhere is taken along."""
+    old, new = home / BEFORE, home / FOLDER / name
+    if (old / name).is_dir():
+        with suppress(OSError):
+            new.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for each in (old / name).glob("*.old"):
+                each.rename(new / each.name)
+            (old / name).rmdir()
+    if old.is_dir():
+        # Only when nothing is left in it.
+        with suppress(OSError):
+            old.rmdir()
+    return new
+
+
+def _in_the_way(folder: Path) -> Path:
+    """What is no folder, where a folder is wanted; the folder itself where it is something else."""
+    return next((each for each in (folder, *folder.parents) if each.exists() and not each.is_dir()), folder)
 
 
 def _version(path: Path) -> Version:

@@ -4,14 +4,22 @@ from sylph.config import Config
 from sylph.core.errors import NotFound, UserError
 from sylph.core.similar import guess
 from sylph.faculties.identity import LONGEST, PARTS
-from sylph.interfaces.versions import Versions
+from sylph.interfaces.versions import Versions, folder_of
+
+VERSIONED = ("config", *PARTS)
 
 
 def written(config: Config, name: str) -> Versions:
     """One of the files, with its earlier versions. Raises NotFound for a name that there is none for."""
     if name not in PARTS:
         raise NotFound(f"There is no {name!r}.{guess(name, PARTS)}", next=[f"one of {', '.join(PARTS)}"])
-    return Versions(config.home / PARTS[name].file, config.home / "history" / name)
+    return Versions(config.home / PARTS[name].file, folder_of(config.home, name))
+
+
+def settle(config: Config) -> None:
+    """Sees to it that no earlier version lies where the chat keeps what is typed."""
+    for name in VERSIONED:
+        folder_of(config.home, name)
 
 
 def fits(text: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from sylph.core.errors import UserError
 from sylph.engine.redact.veil import Veil
 
 MODE = 0o600
@@ -18,6 +19,12 @@ class Typed:
     def __init__(self, file: Path, veil: Veil) -> None:
         self._file, self._veil = file, veil
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if file.is_dir():
+            raise UserError(
+                f"{file} is a folder: the chat keeps there what is typed, in a file of that name.",
+                kind="io",
+                next=[f"mv {file} {file}.old"],
+            )
         file.touch(mode=MODE)
         file.chmod(MODE)
 

@@ -105,6 +105,9 @@ def front_for(app: App, *, quiet: bool = False) -> Front:
     if sys.stdin.isatty() and sys.stdout.isatty() and not terminal.dumb:
         from sylph.engine.redact.typed import Typed
         from sylph.interfaces.cli.editor import Editor
+        from sylph.interfaces.written import settle
+
+        settle(app.config)
 
         return Editor(Typed(app.config.home / "history", app.runtime.veil), colour=terminal.colour)
     return Lines(Screen(sys.stdout, sys.stderr, colour=terminal.colour, quiet=quiet, dumb=terminal.dumb))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.facts import HistoryRewound, InputReceived
+from sylph.core.facts import HistoryRewound, InputCancelled, InputDelivered, InputReceived, TurnStarted
 from sylph.interfaces.render import Line, Span, flat, line
 
 
@@ -14,6 +14,7 @@ class Messages:
 
     def __init__(self) -> None:
         self._said: list[str] = []
+        self._waiting = dict[str, str]()
         self._again = False
 
     @contextmanager
@@ -32,8 +33,14 @@ class Messages:
             case HistoryRewound(why="retry"):
                 self._again = True
                 return []
-            case InputReceived(text=text, delivery=delivery):
+            case InputReceived(id=id, text=text, delivery=delivery):
+                self._waiting[id] = text
                 return [*self._quoted(text), *_queued(delivery)]
+            case InputDelivered(id=id) | TurnStarted(input=id):
+                self._waiting.pop(id, None)
+                return []
+            case InputCancelled(id=id) if id in self._waiting:
+                return [line(f"withdrawn, not heard: {flat(self._waiting.pop(id), 200)}", "dim")]
             case _:
                 return []
 

@@ -210,7 +210,6 @@ async def queue(chat: Chat, argument: str) -> None:
     summary = begun(chat)
     if argument:
         await chat.send(commands.Withdraw(id=argument.removeprefix("drop").strip()))
-        say(chat, "taken back")
         return
     rows = [[f"  {id}", flat(text)] for id, text in summary.queue.items()]
     say(chat, *(aligned(rows) or ["Nothing waits."]))

@@ -2,13 +2,13 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from sylph.core import commands
 from sylph.core.errors import UserError
-from sylph.core.facts import CompactionFailed, CompactionMade, Outcome, TurnEnded
+from sylph.core.facts import CompactionFailed, CompactionMade, InputCancelled, Outcome, TurnEnded, TurnStarted
 from sylph.engine.context import Context, Share
 from sylph.engine.runtime import Runtime
 from sylph.engine.states import State
@@ -24,15 +24,25 @@ ENDING = 10.0
 
 class CancelBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=1000, description="Why, for the log and the model.")] = ""
+    queue: Annotated[
+        Literal["keep", "drop"],
+        Meta(description="Whether messages that wait for the turn's end begin their own, or are withdrawn too."),
+    ] = "keep"
 
 
 class Acted(Struct, frozen=True, kw_only=True):
-    """How a session stands after it. `outcome` is that of the turn that was ended."""
+    """How a session stands after it. `outcome` is that of the turn that was ended.
+
+    `withdrawn` are messages to that turn which it did not hear any more; `follows` are those that waited for its end,
+    of which the first has begun the next turn.
+    """
 
     session: str
     state: State
     seq: int
     outcome: Outcome | None = None
+    withdrawn: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
 
 EXAMPLE = Acted(session="k3xw7hqd8c22", state="idle", seq=57, outcome="cancelled")
@@ -56,9 +66,9 @@ CONTEXT = Context(
     answer=EXAMPLE,
 )
 async def cancel(house: House, id: SessionId, body: CancelBody) -> Acted:
-    """End the running turn and whatever it runs; answered when it has ended."""
+    """End the running turn and whatever it runs, and withdraw what it has not heard; answered when it has ended."""
     summary = await living(house, id)
-    return await ended(house, summary.id, body.reason)
+    return await ended(house, summary.id, body.reason, drop=body.queue == "drop")
 
 
 @routes.post("/sessions/{id}/pause", scope="chat", gives=Acted, errors=HERE)
@@ -97,13 +107,13 @@ async def compact(house: House, id: SessionId) -> Context:
     return await house.app.runtime.context(summary.id)
 
 
-async def ended(house: House, session: str, reason: str = "") -> Acted:
+async def ended(house: House, session: str, reason: str = "", *, drop: bool = False) -> Acted:
     """Ends the turn of a session and waits until it has ended."""
     runtime = house.app.runtime
-    before = (await runtime.find(session)).seq
-    over = asyncio.create_task(_end_of(runtime, session, before))
+    was = await runtime.find(session)
+    over = asyncio.create_task(_end_of(runtime, session, was.seq))
     try:
-        await runtime.send(session, commands.Interrupt(reason=reason))
+        await runtime.send(session, commands.Interrupt(reason=reason, drop=drop))
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(over), ENDING)
     except UserError as error:
@@ -118,18 +128,25 @@ async def ended(house: House, session: str, reason: str = "") -> Acted:
         over.cancel()
     outcome = over.result() if over.done() and not over.cancelled() else None
     now = await runtime.find(session)
-    return Acted(session=session, state=now.state, seq=now.seq, outcome=outcome)
+    taken = [event.body for event in runtime.log.of(session, (InputCancelled,), after=was.seq)]
+    gone = tuple(body.id for body in taken if isinstance(body, InputCancelled))
+    left = tuple(id for id in was.follows if id not in gone)
+    return Acted(session=session, state=now.state, seq=now.seq, outcome=outcome, withdrawn=gone, follows=left)
 
 
 async def _end_of(runtime: Runtime, session: str, after: int) -> Outcome | None:
+    """How the turn ended; told when the next one has begun, where a message waits for that."""
+    outcome: Outcome | None = None
     watched = runtime.watch(session, after=after)
     try:
         async for event in watched:
             if isinstance(event.body, TurnEnded):
-                return event.body.outcome
+                outcome = event.body.outcome
+            if outcome and (isinstance(event.body, TurnStarted) or not runtime.glance(session).queue):
+                break
     finally:
         await watched.aclose()
-    return None
+    return outcome
 
 
 async def _told(house: House, id: str, command: commands.Command) -> Acted:

@@ -13,7 +13,7 @@ from sylph.config.keys import effective, is_secret, shown
 from sylph.core.errors import UserError
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
-from sylph.interfaces.versions import Version, Versions, tag_of
+from sylph.interfaces.versions import Version, Versions, folder_of, tag_of
 from sylph.reload import Live, is_live
 
 routes = Routes("config")
@@ -74,7 +74,7 @@ class RawBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def file_of(config: Config) -> Versions:
-    return Versions(config.file, config.home / "history" / "config")
+    return Versions(config.file, folder_of(config.home, "config"))
 
 
 @routes.get("/config", scope="read", gives=ConfigView)

@@ -160,10 +160,11 @@ class Talk:
         match order:
             case wire.Say(text=text, delivery=delivery, key=key, dry_run=dry_run):
                 return commands.Send(text=text, delivery=delivery, key=key, dry_run=dry_run, actor=actor)
-            case wire.Reply(question=id, answer=answer, reason=reason, arguments=arguments):
+            case wire.Reply(question=id, answer=answer, reason=reason, arguments=given):
+                arguments = msgspec.json.encode(given).decode() if given is not None else ""
                 return commands.Answer(id=id, answer=answer, reason=reason, arguments=arguments, actor=actor)
-            case wire.Interrupt(reason=reason):
-                return commands.Interrupt(reason=reason)
+            case wire.Interrupt(reason=reason, queue=queue):
+                return commands.Interrupt(reason=reason, drop=queue == "drop")
             case wire.Pause():
                 return commands.Pause()
             case wire.Resume():

@@ -1,6 +1,6 @@
 """What streams say besides the log's events, and what a WebSocket takes: JSON objects, told apart by their `type`."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -136,11 +136,14 @@ class Reply(OfSession, frozen=True, kw_only=True, tag="answer"):
     question: Name
     answer: Words
     reason: Words = ""
-    arguments: Words = ""
+    arguments: dict[str, Any] | None = None
 
 
 class Interrupt(OfSession, frozen=True, kw_only=True, tag="interrupt"):
+    """End the running turn; what it has not heard is withdrawn, and with `drop` what waits for its end."""
+
     reason: Annotated[str, Meta(max_length=1000)] = ""
+    queue: Literal["keep", "drop"] = "keep"
 
 
 class Pause(OfSession, frozen=True, kw_only=True, tag="pause"):
