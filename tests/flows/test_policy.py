@@ -23,7 +23,7 @@ async def test_a_decision_is_explained_step_by_step(sylph: Sylph) -> None:
     assert (found["decision"], found["by"], found["effect"]) == ("deny", "rule", "write")
     assert [step["by"] for step in found["path"]] == ["mode", "rule"]
     told = await sylph.run("policy", "explain", "--mode", "trust", "write secrets/a")
-    assert "→ deny: your rule `deny write: path secrets/**` (not yours)" in told.out
+    assert "→ deny: your rule `deny write: everything in \"secrets/\"` (not yours)" in told.out
     assert "There is no tool" in (await sylph.run("policy", "explain", "wirte x")).err
 
 
@@ -54,7 +54,7 @@ async def test_rules_hold_in_a_turn_and_can_be_taken_back(sylph: Sylph, model: M
     assert (sylph.workspace / "out/a.txt").read_text() == "a"
     assert not (sylph.workspace / "b.txt").exists()
     assert "nobody was there" in str(server.requests[2].json["messages"][-1])
-    assert "Forgotten: allow write: path out/**." in (await sylph.run("policy", "remove", "1")).out
+    assert 'Forgotten: allow write: everything in "out/".' in (await sylph.run("policy", "remove", "1")).out
     assert (await sylph.run("policy", "--json")).json["rules"] == []
 
 
@@ -88,7 +88,7 @@ async def test_protected_places_are_protected_in_trust_too(sylph: Sylph, path: s
 async def test_yes_from_now_on_is_shown_kept_and_not_asked_again(sylph: Sylph, model: Model) -> None:
     await model([call("write", path="a.txt", content="a"), say("Done.")])
     terminal = await sylph.open("write it")
-    await terminal.see("[r] from now on: allow write: path")
+    await terminal.see("[r] from now on: allow write: the path")
     await terminal.see("[n] no: ")
     terminal.type("r")
     await terminal.see("Done.")

@@ -202,7 +202,9 @@ async def test_files_are_renamed_moved_copied_and_not_over_others(workspace: Wor
     assert problem(await workspace.post("/files/folder", path="sub/deep")) == (409, "exists")
     assert (await workspace.post("/files/move", path="a.txt", to="sub/deep/c.txt")).json()["path"] == "sub/deep/c.txt"
     assert problem(await workspace.post("/files/move", path="b.txt", to="sub/deep/c.txt")) == (409, "exists")
-    assert problem(await workspace.post("/files/move", path="sub", to="sub/deep/more")) == (400, "bad_path")
+    inside = await workspace.post("/files/move", path="sub", to="sub/deep/more")
+    assert problem(inside) == (400, "bad_path")
+    assert inside.json()["detail"] == "sub cannot go to sub/deep/more: that is itself, or lies inside it."
     (root / "sub" / "link").symlink_to("/etc/passwd")
     copied = await workspace.post("/files/copy", path="sub", to="copy")
     assert copied.status_code == 201, copied.text

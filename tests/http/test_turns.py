@@ -48,6 +48,20 @@ async def test_what_was_approved_is_done(api: Client) -> None:
     assert (work(api) / "approved.txt").read_text() == "yes\n"
 
 
+async def test_what_a_yes_would_cover_is_told_in_words(api: Client) -> None:
+    session = await api.begin(told("shell", command="echo changed > b.txt"))
+    asked = await api.asked(session)
+    said = 'allow shell: writing to "b.txt" and commands that begin with "echo"'
+    assert asked["covers"] == {"session": said, "always": said}
+    await answer(api, session, answer="session")
+    await api.done(session)
+    (*_, first, second) = await api.get(f"/policy/grants?session={session}")
+    assert {each["told"].partition(", until")[0] for each in (first, second)} == {
+        'allow shell: writing to "b.txt"',
+        'allow shell: commands that begin with "echo"',
+    }
+
+
 async def test_a_refusal_reaches_the_model_with_its_reason(api: Client) -> None:
     session = await api.begin(told("write", path="denied.txt", content="no"))
     await answer(api, session, answer="no", reason="use another name")
@@ -164,7 +178,8 @@ async def test_a_turn_is_steered_held_and_let_go_on(api: Client) -> None:
     await api.refused("DELETE", f"/sessions/{session}/messages/{unwanted['id']}", 404)
     assert (await api.post(f"/sessions/{session}/pause"))["state"] == "pause_requested"
     await api.until(session, state="paused")
-    assert (await api.refused("POST", f"/sessions/{session}/pause", 409))["kind"] == "wrong_state"
+    refused = await api.refused("POST", f"/sessions/{session}/pause", 409)
+    assert (refused["kind"], refused["detail"]) == ("wrong_state", "The turn is paused already.")
     await api.post(f"/sessions/{session}/resume")
     await api.done(session, 2)
     turns = (await api.get(f"/sessions/{session}/turns"))["items"]

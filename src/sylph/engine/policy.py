@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from sylph.core.facts import Decision, Effect, Mode
 from sylph.core.permission import Rule
-from sylph.core.rules import Rules, Subject, first, stricter, told, wide
+from sylph.core.rule_words import told
+from sylph.core.rules import Rules, Subject, first, stricter, wide
 from sylph.core.tool import Judged
 
 MODES: dict[Mode, dict[Effect, Decision]] = {

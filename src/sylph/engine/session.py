@@ -22,7 +22,7 @@ from sylph.engine.policy import LOOSE
 from sylph.engine.ready import parse
 from sylph.engine.shape import output_digest
 from sylph.engine.standing import must_live, must_rest
-from sylph.engine.states import Trigger, step
+from sylph.engine.states import UNPAUSABLE, Trigger, step
 from sylph.engine.summary import Summary
 from sylph.engine.turn import MOST_RESUMES, Hands
 from sylph.engine.undo import undo
@@ -206,11 +206,10 @@ class Session:
         return not work.cancelling() and step(self.floor.state, "cancel") is not None
 
     async def _pause(self) -> None:
-        if not self.busy or step(self.floor.state, "pause") is None:
-            state = self.floor.state
-            raise UserError(
-                f"A session that is {state} cannot be paused.", kind="wrong_state", details={"state": state}
-            )
+        state = self.floor.state
+        if not self.busy or step(state, "pause") is None:
+            why = UNPAUSABLE[state if self.busy else "idle"]
+            raise UserError(why, kind="wrong_state", details={"state": state}, next=["look at the session's state"])
         await self.floor.enter("pause")
 
     async def _continue(self) -> None:

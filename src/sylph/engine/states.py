@@ -34,6 +34,20 @@ Trigger = Literal[
     "mend",  # a crash or a fork left the state of a turn that is not there
 ]
 
+# Why a pause is refused, where it is.
+UNPAUSABLE: dict[State, str] = {
+    "idle": "No turn runs, so there is nothing to pause.",
+    "scouting": "The turn has only just begun. Try again in a moment.",
+    "processing": "The turn cannot be paused now.",
+    "compacting": "The session is being summarised. Try again when that is done.",
+    "pause_requested": "The turn has been told to pause already. It holds after its present step.",
+    "paused": "The turn is paused already.",
+    "cancelling": "The turn is being cancelled.",
+    "finalizing": "The turn is ending.",
+    "awaiting_user": "The turn waits for an answer, and does nothing until it has one.",
+    "awaiting_workers": "The turn waits for its workers.",
+}
+
 STATES: tuple[State, ...] = get_args(State)
 TRIGGERS: tuple[Trigger, ...] = get_args(Trigger)
 

@@ -8,7 +8,7 @@ from sylph.core.changes import FilesChanged
 from sylph.core.errors import Trouble
 from sylph.core.events import Event
 from sylph.core.messages import Usage
-from sylph.core.rules import told as rule_told
+from sylph.core.rule_words import told as rule_told
 from sylph.core.text import clause, count
 from sylph.engine.redact.stream import Revealed
 from sylph.engine.redact.veil import Veil

@@ -8,7 +8,7 @@ import msgspec
 from sylph.core.errors import Trouble
 from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
-from sylph.core.rules import told
+from sylph.core.rule_words import all_told
 from sylph.core.text import count, first_line
 from sylph.interfaces.clean import clean, hides, visible
 
@@ -204,7 +204,7 @@ def _warning(detail: str, arguments: str) -> list[Line]:
 def _covered(asked: Asked) -> list[Line]:
     """What a yes would cover beyond this call."""
     offers = (("[a] for this session", asked.grants), ("[r] from now on", asked.rules))
-    return [line(f"  {key}: {flat('; '.join(map(told, rules)), 300)}", "dim") for key, rules in offers if rules]
+    return [line(f"  {key}: {flat(all_told(rules), 300)}", "dim") for key, rules in offers if rules]
 
 
 def argument_lines(arguments: str) -> list[Line]:

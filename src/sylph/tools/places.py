@@ -93,7 +93,7 @@ def _source(args: Move, context: Context) -> Path:
 
 def _free(name: str, source: Path, target: Path, root: Path) -> None:
     if source == target or target.is_relative_to(source):
-        raise ToolError(f"{name} is where it is now, or inside of it.", kind="bad_path", next=[STAY])
+        raise ToolError(f"It cannot go to {name}: that is itself, or lies inside it.", kind="bad_path", next=[STAY])
     # On some file systems A.txt is a.txt; then it is not in its own way.
     same = target.name.casefold() == source.name.casefold() and target.exists() and target.samefile(source)
     if os.path.lexists(target) and not same:

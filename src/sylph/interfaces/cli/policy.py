@@ -14,7 +14,7 @@ from sylph.core.errors import ToolError, UserError
 from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission import Decision, Rule
-from sylph.core.rules import told
+from sylph.core.rule_words import told
 from sylph.core.similar import guess
 from sylph.core.tool import Tool
 from sylph.engine.explain import Explained, explain

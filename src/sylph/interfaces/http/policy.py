@@ -15,7 +15,8 @@ from sylph.core.errors import NotFound, ToolError, UserError
 from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission import Rule
-from sylph.core.rules import live, told
+from sylph.core.rule_words import told
+from sylph.core.rules import live
 from sylph.core.similar import guess
 from sylph.engine.explain import explain
 from sylph.engine.summary import Summary
@@ -36,7 +37,7 @@ class RuleView(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
     source: str
     number: int | None
     rule: Rule
-    told: str
+    told: Annotated[str, Meta(description="The rule in words.")]
     heeded: bool = True
     """False for a project's `allow`: a project can only make things stricter."""
 
@@ -68,7 +69,7 @@ class GrantView(Struct, frozen=True, kw_only=True):
     session: str
     number: int
     rule: Rule
-    told: str
+    told: Annotated[str, Meta(description="The rule in words.")]
 
 
 @routes.get("/policy", scope="read", gives=PolicyView)

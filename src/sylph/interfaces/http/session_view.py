@@ -11,6 +11,7 @@ from sylph.core import gauge
 from sylph.core.facts import Asked, Delivery, Mode, Step
 from sylph.core.messages import Usage
 from sylph.core.permission import Effect, Reach, Risk, Rule
+from sylph.core.rule_words import all_told
 from sylph.engine.cards import Card, card_of
 from sylph.engine.runtime import Runtime
 from sylph.engine.states import State
@@ -77,6 +78,7 @@ class Question(Struct, frozen=True, kw_only=True):
     reach: Reach
     grants: tuple[Rule, ...]
     rules: tuple[Rule, ...]
+    covers: Annotated[dict[str, str], Meta(description="What `session` and `always` would allow, in words.")]
 
 
 class Queued(Struct, frozen=True, kw_only=True):
@@ -215,6 +217,7 @@ async def budgets_of(app: App, summary: Summary) -> tuple[BudgetRow, ...]:
 
 
 def question(summary: Summary, asked: Asked) -> Question:
+    offers = (("session", asked.grants), ("always", asked.rules))
     return Question(
         id=asked.id,
         kind=asked.kind,
@@ -228,6 +231,7 @@ def question(summary: Summary, asked: Asked) -> Question:
         reach=asked.reach,
         grants=asked.grants,
         rules=asked.rules,
+        covers={name: all_told(each) for name, each in offers if each},
     )
 
 

@@ -22,6 +22,7 @@ from sylph.interfaces.http.route import Routes
 from sylph.interfaces.http.who import Who
 
 routes = Routes("files")
+ELSEWHERE = "choose another place for it"
 Carry = Callable[[int, str, int, str], None]
 
 
@@ -121,8 +122,8 @@ def _ends(where: Ground, body: MoveBody, *, moves: bool) -> Generator[tuple[Spot
     ):
         source.there()
         if source.path == target.path or target.path.is_relative_to(source.path):
-            raise UserError(f"{target.shown} is what it is now, or inside of it.", kind="bad_path", next=[names.STAY])
+            raise UserError(f"{source.shown} cannot go to {target.shown}: that is itself, or lies inside it.", kind="bad_path", next=[ELSEWHERE])
         if source.path.is_relative_to(target.path):
-            raise UserError(f"{target.shown} is what it is in.", kind="bad_path", next=[names.STAY])
+            raise UserError(f"{target.shown} is a folder that holds {source.shown}: it cannot be replaced by it.", kind="bad_path", next=[ELSEWHERE])
         stays_guarded(where, source, target.path, moves=moves)
         yield source, target
