@@ -15,6 +15,13 @@ def test_generated_parts_are_up_to_date(page: str) -> None:
     assert filled(text) == text, "scripts/reference brings it up to date"
 
 
+def test_every_subject_has_one_table() -> None:
+    heads = [
+        line for line in filled((HANDBOOK / "api.md").read_text(encoding="utf-8")).splitlines() if line[:4] == "### "
+    ]
+    assert len(heads) == len(set(heads))
+
+
 def test_every_part_stands_in_the_handbook() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in HANDBOOK.glob("*.md"))
     assert all(f"made from the code: {part} -->" in pages for part in PARTS)

@@ -12,6 +12,9 @@ from sylph.interfaces.cli.lazy import COMMANDS
 from sylph.interfaces.cli.main import sylph
 from sylph.providers.table import ROWS, Row
 
+# What the API has beside `/api/v1` and `/v1`, and subjects that are not called as they are written.
+BESIDE = ("/metrics", "/openapi.json", "/docs", "/redoc")
+TITLES = {"openai": "OpenAI's dialects", "schema": "The documents", "acts": "What is done to a turn"}
 BLOCK = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -55,19 +58,20 @@ def route_tables() -> str:
     """What the server can be asked, by subject: from the same routes as its OpenAPI document."""
     from sylph.interfaces.http.api import SUBJECTS
 
-    tables: list[str] = []
+    tables: dict[str, list[list[str]]] = {}
     for subject in SUBJECTS:
-        rows = [
-            [f"`{each.method}`", f"`{each.path}`", each.scope or "-", each.summary]
+        tables.setdefault(subject.subject, []).extend(
+            [f"`{each.method}`", f"`{each.address}`", each.needs.replace("`", "") or "-", each.summary]
             for each in subject.declared
-            if each.path.startswith(("/api/", "/v1/"))
-        ]
-        if rows:
-            name = subject.subject
-            tables.append(
-                f"### {name[0].upper()}{name[1:]}\n\n{_table(['method', 'path', 'scope', 'what it does'], rows)}"
-            )
-    return "\n\n".join(tables)
+            if each.path.startswith(("/api/", "/v1/")) or each.path in BESIDE
+        )
+    tables["streams"].append(["WebSocket", "`/ws`", "read", "The same events as a stream, with commands in"])
+    head = ["method", "path", "scope", "what it does"]
+    return "\n\n".join(
+        f"### {TITLES.get(name, name[0].upper() + name[1:])}\n\n{_table(head, rows)}"
+        for name, rows in tables.items()
+        if rows
+    )
 
 
 def command_list() -> str:

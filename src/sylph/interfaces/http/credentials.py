@@ -24,7 +24,7 @@ class CredentialsView(Struct, frozen=True, kw_only=True):
     """Where a new key is kept."""
 
 
-class KeyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CredentialBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key: Annotated[str, Meta(min_length=1, max_length=8000, description="The key. It is never told again.")]
     check: Annotated[bool, Meta(description="Have the service look at it first.")] = True
 
@@ -54,8 +54,10 @@ async def list_(house: House) -> CredentialsView:
     return CredentialsView(connected=rows, keep=store.where())
 
 
-@routes.put("/credentials/{provider}", scope="admin", gives=Saved, errors=(404, 409), example=KeyBody(key="sk-…"))
-async def save(house: House, provider: str, body: KeyBody) -> Saved:
+@routes.put(
+    "/credentials/{provider}", scope="admin", gives=Saved, errors=(404, 409), example=CredentialBody(key="sk-…")
+)
+async def save(house: House, provider: str, body: CredentialBody) -> Saved:
     """Save a key, after the service was asked whether it is good."""
     from sylph.interfaces import saving
 

@@ -65,7 +65,7 @@ class GitView(Struct, frozen=True, kw_only=True):
     repository: bool
 
 
-class KeyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GitKeyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replace: Annotated[bool, Meta(description="Whether a key that is there is given up for it.")] = False
 
 
@@ -141,8 +141,10 @@ async def remove(house: House, workspace: str) -> None:
         raise NotFound("Nothing is set for this workspace.", next=["PUT sets it"])
 
 
-@routes.post(f"{PATH}/key", scope="admin", gives=KeyView, status=201, errors=(404, 409), example=KeyBody(), answer=KEY)
-async def make_key(house: House, workspace: str, body: KeyBody) -> KeyView:
+@routes.post(
+    f"{PATH}/key", scope="admin", gives=KeyView, status=201, errors=(404, 409), example=GitKeyBody(), answer=KEY
+)
+async def make_key(house: House, workspace: str, body: GitKeyBody) -> KeyView:
     """Make a key here, and show its public half for the other side to let in."""
     root, remotes, environ = await _root(house, workspace), remotes_of(house.app.config), house.app.config.environ
     if remotes.key(root) and not body.replace:

@@ -16,7 +16,7 @@ Scopes = Annotated[
 ]
 
 
-class KeyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TokenBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
     scopes: Scopes = ("read",)
     expires_in: (
@@ -59,10 +59,10 @@ async def index(house: House) -> Page[Key]:
     gives=MadeKey,
     status=201,
     errors=(409,),
-    example=KeyBody(name="laptop", scopes=("read", "chat")),
+    example=TokenBody(name="laptop", scopes=("read", "chat")),
     answer=MadeKey(key=KEY, token="sylph_…"),
 )
-async def create(house: House, body: KeyBody) -> MadeKey:
+async def create(house: House, body: TokenBody) -> MadeKey:
     """Make a token. It is told this once."""
     key, token = house.keys.make("token", body.name, body.scopes, body.expires_in)
     return MadeKey(key=key, token=token)

@@ -35,6 +35,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     path: str
     scope: Scope | None
     """None for what anybody may, without a credential."""
+    also: str = ""
+    """Which scope it needs for more than that, and for what."""
     takes: Any = None
     gives: Any = None
     streams: Any = None
@@ -52,6 +54,16 @@ class Declared(Struct, frozen=True, kw_only=True):
     """What its docstring tells."""
     example: Any = None
     answer: Any = None
+
+    @property
+    def needs(self) -> str:
+        """The scopes it needs, in words; empty for none."""
+        return f"`{self.scope}`" + (f"; {self.also}" if self.also else "") if self.scope else ""
+
+    @property
+    def address(self) -> str:
+        """Its path as the documents write it."""
+        return self.path.replace(":path}", "}")
 
     @property
     def summary(self) -> str:

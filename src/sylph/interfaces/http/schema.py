@@ -12,15 +12,18 @@ from starlette.routing import BaseRoute
 from sylph.core import reference
 from sylph.core.facts import FACTS
 from sylph.core.signals import SIGNALS
+from sylph.interfaces.http.access.identity import COOKIE, SECURE_COOKIE
 from sylph.interfaces.http.examples import example_of, shown
 from sylph.interfaces.http.openai.errors import PREFIX as V1
 from sylph.interfaces.http.openai.errors import ErrorAnswer, error_of
 from sylph.interfaces.http.problems import MEDIA, Problem
 from sylph.interfaces.http.route import JSON, Declared
 from sylph.interfaces.http.tags import TAGS
+from sylph.interfaces.http.troubles import trouble_of
 
 REF = "#/components/schemas/{name}"
-API = ("/api/", "/v1/")
+API = ("/api/", "/v1/", "/metrics")
+WAYS = ("token", "cookie", "tls_cookie")
 EVENT = "Event"
 EVENTS = "text/event-stream"
 BYTES = "application/octet-stream"
@@ -39,14 +42,6 @@ FAILED = {
     "properties": {"type": {"const": "error"}, "message": {"type": "string"}, "code": {"type": ["string", "null"]}},
     "required": ["type", "message"],
 }
-TROUBLE = Problem(
-    type="urn:sylph:problem:not_found",
-    title="Not Found",
-    status=404,
-    detail="There is no session 'h7k2'.",
-    kind="not_found",
-    next=("`sylph session list` shows all of them.",),
-)
 
 Known = dict[int, dict[str, Any]]
 
@@ -63,11 +58,17 @@ def document(api: FastAPI, declared: Sequence[Declared], routes: Sequence[BaseRo
         "schemas": schemas,
         "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer", "description": "`sylph token create NAME --scope …`"},
-            "cookie": {"type": "apiKey", "in": "cookie", "name": "sylph", "description": "A browser that logged in."},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A browser that logged in."},
+            "tls_cookie": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": SECURE_COOKIE,
+                "description": "The same cookie where the server is reached over TLS.",
+            },
         },
     }
     for route in listed:
-        operation = made["paths"][route.path.replace(":path", "")][route.method.lower()]
+        operation = made["paths"][route.address][route.method.lower()]
         _describe(operation, route)
         _exchange(operation, route, known)
     return shown(made)
@@ -91,10 +92,10 @@ def _schemas(declared: Sequence[Declared]) -> tuple[Known, dict[str, Any]]:
 
 def _describe(operation: dict[str, Any], route: Declared) -> None:
     first, _, rest = route.said.partition("\n")
-    who = f"Needs the scope `{route.scope}`." if route.scope else "Needs no credential."
+    who = f"Needs the scope {route.needs}." if route.scope else "Needs no credential."
     operation["summary"] = first.rstrip(".")
     operation["description"] = f"{rest.strip() or first}\n\n{who}"
-    operation["security"] = [] if route.scope is None else [{"token": []}, {"cookie": []}]
+    operation["security"] = [] if route.scope is None else [{way: []} for way in WAYS]
     if route.scope:
         operation["x-scope"] = route.scope
 
@@ -116,7 +117,7 @@ def _exchange(operation: dict[str, Any], route: Declared, known: Known) -> None:
     # Sessions are found by the beginning of their id.
     errors |= {404, 409} if "session" in names else set()
     for status in sorted(errors):
-        responses[str(status)] = _bad(status, known, v1=route.path.startswith(V1))
+        responses[str(status)] = _bad(status, route, known)
     if route.versioned:
         responses[str(route.status)]["headers"] = {
             "ETag": {"description": "Its version.", "schema": {"type": "string"}, "example": '"42"'}
@@ -152,12 +153,12 @@ def _sent(shape: dict[str, Any], example: Any, last: str = "") -> dict[str, Any]
     return {"schema": schema, "example": {"data": msgspec.json.encode(example).decode()}}
 
 
-def _bad(status: int, known: Known, *, v1: bool) -> dict[str, Any]:
+def _bad(status: int, route: Declared, known: Known) -> dict[str, Any]:
+    v1 = route.path.startswith(V1)
     media, shape = (JSON, ErrorAnswer) if v1 else (MEDIA, Problem)
-    phrase = HTTPStatus(status).phrase
-    example = msgspec.structs.replace(TROUBLE, status=status, title=phrase) if status != 404 else TROUBLE
+    example = trouble_of(status, route)
     told = shown(error_of(example) if v1 else example)
-    described: dict[str, Any] = {"description": phrase}
+    described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if status in (429, 503):
         described["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
     return {**described, "content": {media: {"schema": known[id(shape)], "example": told}}}

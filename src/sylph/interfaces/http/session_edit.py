@@ -30,6 +30,8 @@ Workspace = Annotated[
 ]
 Label = Annotated[str, Meta(max_length=60, description="A word; sessions of one label share a budget.")]
 
+LOOSER = "`approve` for a looser mode, no sandbox or a larger budget"
+
 
 class SessionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a new session is to be; what is left out is as configured."""

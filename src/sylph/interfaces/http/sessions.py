@@ -19,7 +19,7 @@ from sylph.interfaces.http.idempotency import IdempotencyKey, once
 from sylph.interfaces.http.paging import Cursor, Limit, SessionId, number_of, page_of
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
-from sylph.interfaces.http.session_edit import SessionBody, SessionPatch, edits, new_session
+from sylph.interfaces.http.session_edit import LOOSER, SessionBody, SessionPatch, edits, new_session
 from sylph.interfaces.http.session_view import ROW_EXAMPLE, VIEW_EXAMPLE, SessionRow, SessionView, row, tag, view
 from sylph.interfaces.http.who import Who
 
@@ -66,6 +66,7 @@ class Node(Struct, frozen=True, kw_only=True):
 @routes.post(
     "/sessions",
     scope="chat",
+    also=LOOSER,
     gives=SessionView,
     status=201,
     errors=(409, 502, 503),
@@ -175,6 +176,7 @@ async def get(house: House, id: SessionId) -> Versioned[SessionView]:
 @routes.patch(
     "/sessions/{id}",
     scope="chat",
+    also=LOOSER,
     gives=SessionView,
     errors=(*HERE, 412, 502),
     example=SessionPatch(title="Mend the lexer", pinned=True),
@@ -204,7 +206,14 @@ async def unarchive(house: House, id: SessionId) -> Versioned[SessionView]:
     return await _archived(house, id, on=False)
 
 
-@routes.delete("/sessions/{id}", scope="chat", gives=SessionView, errors=HERE, answer=VIEW_EXAMPLE)
+@routes.delete(
+    "/sessions/{id}",
+    scope="chat",
+    also="`admin` with `purge=true`",
+    gives=SessionView,
+    errors=HERE,
+    answer=VIEW_EXAMPLE,
+)
 async def delete(
     house: House,
     who: Who,

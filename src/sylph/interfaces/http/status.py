@@ -37,7 +37,7 @@ class ServiceView(Struct, frozen=True, kw_only=True):
     trouble: str
 
 
-class TurnView(Struct, frozen=True, kw_only=True):
+class OpenTurnView(Struct, frozen=True, kw_only=True):
     session: str
     turn: str
     title: str
@@ -89,8 +89,8 @@ class StatusView(Struct, frozen=True, kw_only=True):
     bytes: int
     sessions: int
     turns: int
-    running: list[TurnView]
-    interrupted: list[TurnView]
+    running: list[OpenTurnView]
+    interrupted: list[OpenTurnView]
     questions: list[QuestionView]
     undelivered: list[UndeliveredView]
     usage: Usage

@@ -122,8 +122,16 @@ def _ends(where: Ground, body: MoveBody, *, moves: bool) -> Generator[tuple[Spot
     ):
         source.there()
         if source.path == target.path or target.path.is_relative_to(source.path):
-            raise UserError(f"{source.shown} cannot go to {target.shown}: that is itself, or lies inside it.", kind="bad_path", next=[ELSEWHERE])
+            raise UserError(
+                f"{source.shown} cannot go to {target.shown}: that is itself, or lies inside it.",
+                kind="bad_path",
+                next=[ELSEWHERE],
+            )
         if source.path.is_relative_to(target.path):
-            raise UserError(f"{target.shown} is a folder that holds {source.shown}: it cannot be replaced by it.", kind="bad_path", next=[ELSEWHERE])
+            raise UserError(
+                f"{target.shown} is a folder that holds {source.shown}: it cannot be replaced by it.",
+                kind="bad_path",
+                next=[ELSEWHERE],
+            )
         stays_guarded(where, source, target.path, moves=moves)
         yield source, target
