@@ -16,7 +16,7 @@ TAGS: dict[str, str] = {
     "models": "The models that can be used, and the services they come from.",
     "roles": "Which model does what.",
     "tools": "What the agent can do, and what would be decided about it now.",
-    "policy": "What the agent may do: rules, what was allowed for a session, and why a call would be decided as it would.",
+    "policy": "What the agent may do: rules, what was allowed for a session, and how a call would be decided.",
     "credentials": "Keys of model services: saved, tested, removed, never read back.",
     "identity": "The user's own words to every session: soul, rules, deployment, with their earlier versions.",
     "status": "How things stand: what runs, what it cost, what is wrong.",
