@@ -31,6 +31,7 @@ Workspace = Annotated[
 Label = Annotated[str, Meta(max_length=60, description="A word; sessions of one label share a budget.")]
 
 LOOSER = "`approve` for a looser mode, no sandbox or a larger budget"
+BEGINS = f"{LOOSER}; `admin` for a folder that is no workspace yet"
 
 
 class SessionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

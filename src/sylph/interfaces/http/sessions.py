@@ -19,7 +19,7 @@ from sylph.interfaces.http.idempotency import IdempotencyKey, once
 from sylph.interfaces.http.paging import Cursor, Limit, SessionId, number_of, page_of
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
-from sylph.interfaces.http.session_edit import LOOSER, SessionBody, SessionPatch, edits, new_session
+from sylph.interfaces.http.session_edit import BEGINS, LOOSER, SessionBody, SessionPatch, edits, new_session
 from sylph.interfaces.http.session_view import ROW_EXAMPLE, VIEW_EXAMPLE, SessionRow, SessionView, row, tag, view
 from sylph.interfaces.http.who import Who
 
@@ -66,7 +66,7 @@ class Node(Struct, frozen=True, kw_only=True):
 @routes.post(
     "/sessions",
     scope="chat",
-    also=LOOSER,
+    also=BEGINS,
     gives=SessionView,
     status=201,
     errors=(409, 502, 503),

@@ -21,7 +21,7 @@ from sylph.interfaces.http.idempotency import IdempotencyKey, once
 from sylph.interfaces.http.messages import Attachments, Key, Text, one_key, pictures
 from sylph.interfaces.http.paging import Cursor, Limit, bad_cursor
 from sylph.interfaces.http.route import Page, Routes, respond
-from sylph.interfaces.http.session_edit import LOOSER, SessionBody, new_session
+from sylph.interfaces.http.session_edit import BEGINS, SessionBody, new_session
 from sylph.interfaces.http.session_view import Question, question
 from sylph.interfaces.http.sessions import HERE
 from sylph.interfaces.http.turn_view import TurnRow, row
@@ -63,7 +63,7 @@ class _Made(Struct, frozen=True):
 @routes.post(
     "/tasks",
     scope="chat",
-    also=LOOSER,
+    also=BEGINS,
     gives=TaskView,
     status=201,
     errors=(404, 409, 413, 502, 503),
