@@ -82,7 +82,7 @@ async def test_redoc_shows_every_operation(talk: Talk, browser: BrowserContext, 
 async def test_without_a_login_the_pages_send_to_it_and_the_schema_is_not_told(talk: Talk) -> None:
     for path in ("/docs", "/redoc"):
         sent = await talk.served.bare.get(path)
-        assert (sent.status_code, sent.headers["location"]) == (303, "/login")
+        assert (sent.status_code, sent.headers["location"]) == (303, f"/login?next={path}")
     assert (await talk.served.bare.get("/openapi.json")).status_code == 401
     for name in ("nothing.js", "..%2fdocs.html", "LICENSE"):
         assert (await talk.served.bare.get(f"/assets/docs/{name}")).status_code == 404

@@ -89,7 +89,7 @@ def test_a_link_logs_the_browser_in_and_leaves_no_trace(house: House, browser: "
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     code = house.link()
     page.goto(f"{house.url}/login#{code}")
-    page.get_by_text("You are logged in as link: admin.").wait_for()
+    page.get_by_text("This login is called “link” and may everything.").wait_for()
     assert page.url == f"{house.url}/login", "not in the history either"
     assert not any(code in url for url in asked)
     assert wrong == [], "no policy is broken by our own page"
@@ -110,7 +110,7 @@ def test_a_key_logs_in_by_hand_and_a_wrong_one_is_told(house: House, browser: "B
     page.get_by_text("The key is not known").wait_for()
     page.get_by_label("Your key").fill(house.token)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_text("You are logged in as tests").wait_for()
+    page.get_by_text("This login is called “tests”").wait_for()
     page.context.close()
 
 
@@ -142,3 +142,30 @@ def test_the_same_under_tls(tmp_path_factory: pytest.TempPathFactory, browser: "
         page.get_by_role("button", name="Log out").click()
         page.get_by_text("You are logged out.").wait_for()
         context.close()
+
+
+def test_a_login_that_a_page_asked_for_goes_back_to_it_and_nowhere_else(house: House, browser: "Browser") -> None:
+    page = browser.new_context().new_page()
+    page.goto(f"{house.url}/docs")
+    assert page.url == f"{house.url}/login?next=/docs"
+    page.get_by_label("Your key").fill(house.token)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{house.url}/docs")
+    for goal in ("//example.test", "/\\example.test", "https://example.test", "javascript:alert(1)", "/login"):
+        page.goto(f"{house.url}/login?next={goal}")
+        page.get_by_text("You are logged in").wait_for()
+        assert page.url.startswith(f"{house.url}/login")
+        assert page.get_by_text("Go on").evaluate("link => link.href") == f"{house.url}/docs"
+    page.context.close()
+
+
+def test_a_used_link_in_a_browser_that_is_logged_in_says_so(house: House, browser: "Browser") -> None:
+    page, code = browser.new_context().new_page(), house.link()
+    page.goto(f"{house.url}/login#{code}")
+    page.get_by_text("You are logged in").wait_for()
+    page.goto("about:blank")
+    page.goto(f"{house.url}/login#{code}")
+    page.get_by_text("The link was used or is too old, but that does not matter").wait_for()
+    page.get_by_text("Go on").click()
+    page.wait_for_url(f"{house.url}/docs")
+    page.context.close()

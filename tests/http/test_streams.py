@@ -170,9 +170,11 @@ async def test_an_open_stream_follows_other_sessions_when_told_to(served: Served
     tap = await opened(served, f"/api/v1/stream?sessions={one}")
     client = (await heard(tap, "stream.opened")).data["client"]
     path = f"/api/v1/stream/{client}"
-    changed = await served.client.post(path, json={"sessions": [{"id": other}, {"id": "nobody"}]})
+    changed = await served.client.post(path, json={"sessions": [{"id": other}, {"id": "nobodynobody"}]})
     assert changed.json()["sessions"] == {other: 0}
-    assert (await heard(tap, "stream.gone")).data["session"] == "nobody"
+    assert (await heard(tap, "stream.gone")).data["session"] == "nobodynobody"
+    refused = await served.client.post(path, json={"sessions": [{"id": "nobody"}]})
+    assert (refused.status_code, refused.json()["kind"]) == (404, "not_found")
     told = await heard(tap, "stream.subscribed")
     assert told.data["sessions"] == {other: 0}
     # What is given back after a cut is what is followed now, whatever the address says.
@@ -258,3 +260,14 @@ async def test_a_client_that_does_not_read_holds_up_nobody_and_gets_the_facts_la
 
 def _missed(follower: Follower) -> int:
     return sum(told.data["data"]["missed"] for told in follower.told if told.type == "lagged")
+
+
+async def test_a_session_is_followed_by_the_beginning_of_its_id_and_as_the_last(served: Served) -> None:
+    session = await made(served)
+    for name in (session[:9], "last"):
+        tap = await opened(served, f"/api/v1/stream?sessions={name}")
+        assert (await heard(tap, "stream.opened")).data["sessions"] == {session: 0}
+        assert (await heard(tap, "session.created")).data["session"] == session
+        tap.cut()
+    refused = await served.client.get("/api/v1/stream?sessions=nobody")
+    assert (refused.status_code, refused.json()["kind"]) == (404, "not_found")

@@ -200,3 +200,15 @@ async def test_more_sessions_than_one_client_may_follow_are_refused(served: Serv
         said = [await talk.ask("subscribe", session=each, after=1) for each in forks]
     assert [each["type"] for each in said] == ["ack"] * 50 + ["problem"]
     assert said[-1]["problem"]["kind"] == "too_many_sessions"
+
+
+async def test_a_session_is_named_by_the_beginning_of_its_id_and_as_the_last(served: Served) -> None:
+    session = await made(served)
+    async with dial(served) as socket:
+        talk = Talker(socket)
+        for name in (session[:9], "last"):
+            assert (await talk.ask("subscribe", session=name))["session"] == session
+            assert (await talk.ask("rename", session=name, title=name))["session"] == session
+            assert (await talk.ask("unsubscribe", session=name))["session"] == session
+        refused = await talk.ask("subscribe", session="nobody")
+        assert refused["problem"]["kind"] == "not_found"

@@ -7,6 +7,8 @@ from sylph.tools import images
 PDF = "application/pdf"
 LARGEST = {PDF: 20_000_000}
 MOST = 20
+# All files of one message that comes over the network: more than any service takes.
+TOGETHER = 30_000_000
 MOST_BYTES = max(images.LARGEST, *LARGEST.values())
 
 

@@ -58,6 +58,9 @@ def create(door: Door, *, name: str, scopes: tuple[str, ...], expires: float | N
     """
     with closing(_keys(door)) as keys:
         key, secret = keys.make("token", name, scopes, expires)
+        same = [each.id for each in keys.all() if each.kind == "token" and each.name == key.name and each.id != key.id]
+    if same:
+        click.echo(f"There is another token named {key.name!r}, which stays good: {', '.join(same)}.", err=True)
     if as_json:
         return put_json({"key": key, "token": secret})
     put(secret)
@@ -76,7 +79,7 @@ def list_(door: Door, *, as_json: bool) -> int:
     if not found:
         put("There are none: sylph token create NAME")
         return 0
-    put_table([["id", "kind", "name", "scopes", "used", "ends"], *map(_row, found)], drop=(4, 5))
+    put_table([["id", "kind", "name", "scopes", "made", "used", "ends"], *map(_row, found)], drop=(4, 5, 6))
     return 0
 
 
@@ -126,7 +129,8 @@ def _row(key: "Key") -> list[str]:
     now = SystemClock().now()
     hours = (key.expires - now) // 3_600_000 if key.expires else 0
     ends = "" if not key.expires else f"in {hours // 24} days" if hours >= 48 else f"in {hours} h" if hours else "soon"
-    return [key.id, key.kind, key.name, " ".join(key.scopes), ago(key.used, now) if key.used else "never", ends]
+    used = ago(key.used, now) if key.used else "never"
+    return [key.id, key.kind, key.name, " ".join(key.scopes), ago(key.created, now), used, ends]
 
 
 def _keys(door: Door) -> "Keys":

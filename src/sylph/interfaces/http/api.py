@@ -104,7 +104,9 @@ async def _invalid(_: Request, error: Exception) -> Response:
 async def _plain(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = {404: "not_found", 405: "bad_method"}.get(error.status_code, "failed")
-    return problems.answer(Trouble(kind, str(error.detail), {}, ()), error.status_code, dict(error.headers or {}))
+    said = "There is nothing at this address." if kind == "not_found" else str(error.detail)
+    advice = ("/docs and docs/handbook/api.md list all requests",)
+    return problems.answer(Trouble(kind, said, {}, advice), error.status_code, dict(error.headers or {}))
 
 
 async def _gone(_: Request, __: Exception) -> Response:

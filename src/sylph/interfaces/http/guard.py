@@ -171,7 +171,8 @@ async def _nothing() -> Message:
 
 
 def metered(asked: Asked, receive: Receive, server: Server) -> Meter:
-    return Meter(receive, asked.head(b"content-length"), int(server.body_mb * 1_000_000), server.body_seconds)
+    length, coding = asked.head(b"content-length"), asked.head(b"content-encoding")
+    return Meter(receive, length, int(server.body_mb * 1_000_000), server.body_seconds, coding)
 
 
 def _shared(name: str) -> bool:

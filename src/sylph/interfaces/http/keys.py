@@ -159,8 +159,10 @@ class Keys:
 
 def _scopes(asked: set[str]) -> tuple[str, ...]:
     wanted = tuple(scope for scope in SCOPES if scope in asked)
-    if not wanted or asked - set(SCOPES):
-        raise UserError("A key needs scopes.", next=[f"the scopes: {', '.join(SCOPES)}"])
+    if wrong := sorted(asked - set(SCOPES)):
+        raise UserError(f"{wrong[0]!r} is no scope.", kind="bad_scope", next=[f"the scopes: {', '.join(SCOPES)}"])
+    if not wanted:
+        raise UserError("A key needs scopes.", kind="bad_scope", next=[f"the scopes: {', '.join(SCOPES)}"])
     if "hook" in wanted and len(wanted) > 1:
         # Whatever calls a hook is not the owner: it is told apart in the log, and cannot answer questions.
         raise UserError("A key for hooks is for nothing else.", next=["make two keys"])

@@ -75,7 +75,7 @@ EXAMPLE = Kept(id="i3", session="k3xw7hqd8c22", seq=42)
     gives=Kept,
     status=202,
     errors=(*HERE, 413),
-    upload=True,
+    attaches=True,
     example=MessageBody(text="Mend the parser."),
     answer=EXAMPLE,
 )

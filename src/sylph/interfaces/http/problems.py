@@ -58,6 +58,7 @@ STATUS: dict[str, int] = {
     "secret_in_url": 400,
     "bad_request": 400,
     "too_slow": 408,
+    "encoded": 415,
     "outside_workspace": 403,
     "protected_path": 403,
     "permission_denied": 403,

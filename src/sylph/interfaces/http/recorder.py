@@ -4,6 +4,7 @@ import logging
 import time
 from typing import Any
 
+import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sylph.interfaces.http.counts import Counts
@@ -25,10 +26,10 @@ class Recorder:
             return await self._app(scope, receive, send)
         began = time.perf_counter()
         given = next((value for name, value in scope["headers"] if name == HEADER), b"")
-        id, status, stream = number(given), 0, False
+        id, status, stream, reason = number(given), 0, False, ""
 
         async def tell(message: Message) -> None:
-            nonlocal status, stream
+            nonlocal status, stream, reason
             if message["type"].endswith("response.start"):
                 status = message["status"]
                 headers = message.setdefault("headers", [])
@@ -38,16 +39,18 @@ class Recorder:
             elif message["type"] == "websocket.accept":
                 status, stream = SWITCHED, True
                 self._counts.streams += 1
+            elif status >= 500 and not stream and not reason:
+                reason = _reason(message.get("body", b""))
             await send(message)
 
         try:
             await self._app(scope, receive, tell)
         finally:
             self._counts.streams -= stream
-            self._over(scope, id, status, time.perf_counter() - began, stream=stream)
+            self._over(scope, id, status, time.perf_counter() - began, stream=stream, reason=reason)
         return None
 
-    def _over(self, scope: Scope, id: str, status: int, seconds: float, *, stream: bool) -> None:
+    def _over(self, scope: Scope, id: str, status: int, seconds: float, *, stream: bool, reason: str) -> None:
         method = scope.get("method", "WEBSOCKET")
         # The template and not the path: ids are many, and may be anybody's business.
         route = getattr(scope.get("route"), "path", UNMATCHED)
@@ -63,5 +66,21 @@ class Recorder:
             "ms": round(seconds * 1000, 1),
             "who": who.name if who else "",
         }
-        level = logging.ERROR if status >= 500 or not status else logging.INFO
-        logger.log(level, "stream" if stream else "request", extra={FIELDS: fields})
+        if status >= 500 or not status:
+            # On a terminal only the words are seen.
+            said = f"{method[:20]} {route} was answered {status or 'nothing'}{reason and ': '}{reason}"
+            logger.error("%s", said, extra={FIELDS: {**fields, "event": "request", "reason": reason}})
+        else:
+            logger.info("stream" if stream else "request", extra={FIELDS: fields})
+
+
+class _Problem(msgspec.Struct):
+    detail: str = ""
+
+
+def _reason(body: bytes) -> str:
+    """What an answer says that went wrong."""
+    try:
+        return msgspec.json.decode(body, type=_Problem).detail[:500]
+    except msgspec.DecodeError:
+        return ""

@@ -17,6 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sylph.core.errors import UserError
+from sylph.interfaces.attached import TOGETHER
 from sylph.interfaces.http.late import Late
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Scope, Who
@@ -25,6 +26,7 @@ T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
 PREFIX = "/api/v1"
 JSON = "application/json"
+IN_BASE64 = TOGETHER * 4 // 3
 OURS = ("house", "who", "request", "body")
 
 
@@ -46,6 +48,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     errors: tuple[int, ...] = ()
     upload: bool = False
     """Whether its body may be as large as an uploaded file."""
+    attaches: bool = False
+    """Whether its body may hold the files of a message, in base64."""
     accepts: str = ""
     """What kind of bytes the body is, where it is no JSON of ours."""
     versioned: bool = False
@@ -148,8 +152,9 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
     @wraps(handler)
     async def endpoint(request: Request, **given: Any) -> Response:
         who = admitted(request, route.scope)
-        if route.upload:
-            request.state.body.most = int(request.app.state.house.app.config.settings.server.upload_mb * 1_000_000)
+        if route.upload or route.attaches:
+            most = int(request.app.state.house.app.config.settings.server.upload_mb * 1_000_000)
+            request.state.body.most = most if route.upload else min(most, request.state.body.most + IN_BASE64)
         for name in wanted:
             match name:
                 case "house":

@@ -45,7 +45,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Whoever does not take what is sent to them is not waited for at all.
 UNSENT = 0.3
 # The longest message of a WebSocket, in bytes, and the seconds between two signs of life, on both sides.
-MESSAGE, BEAT = 2**20, 15
+MESSAGE, BEAT = 1_000_000, 15
 # Seconds between looks at: revoked credentials, when they were last used, the certificate.
 SWEEP, REMEMBER, RENEW = 1, 60, 3600
 logger = logging.getLogger("sylph.http")
@@ -171,7 +171,9 @@ async def _started(servers: list[Quiet]) -> None:
 
 def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entrance | None = None) -> Quiet:
     # It would write down addresses with all that is in them, also those that are refused for it.
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    log = logging.getLogger("uvicorn.error")
+    log.setLevel(logging.WARNING)
+    log.addFilter(_worth_telling)
     shown = entrance.shown if entrance else None
     config = uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - it is an ASGI application
@@ -195,6 +197,11 @@ def _server(app: ASGIApp, protocol: type[Wire], server: Server, entrance: Entran
     quiet = Quiet(config)
     quiet.patience = server.header_seconds
     return quiet
+
+
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """It takes a WebSocket that was refused with an answer for one that was forgotten; the recorder knows better."""
+    return "without completing handshake" not in record.getMessage()
 
 
 def _resident(house: House, url: str = "") -> Resident:

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from contextlib import suppress
+from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sylph import __version__
@@ -129,6 +131,8 @@ class Talk:
 
     async def _do(self, order: wire.Heard) -> wire.Message:
         permitted(self._line.who, SCOPES.get(type(order), "read"))
+        if isinstance(order, wire.OfSession):
+            order = cast("wire.Heard", replace(order, session=await self._house.hub.whole(order.session)))
         match order:
             case wire.Ping(id=id):
                 return wire.Pong(id=id)
@@ -139,13 +143,14 @@ class Talk:
                     self._house.hub.look_away(self._line)
                 return wire.Ack(id=id)
             case wire.Subscribe(id=id):
-                return wire.Ack(id=id, seq=self._follow(order))
+                return wire.Ack(id=id, session=order.session, seq=self._follow(order))
             case wire.Unsubscribe(id=id, session=session):
                 self._line.leave(session)
-                return wire.Ack(id=id)
+                return wire.Ack(id=id, session=session)
             case _:
                 command = await self._command(order)
-                return wire.Ack(id=order.id, input=await self._house.app.runtime.send(order.session, command))
+                kept = await self._house.app.runtime.send(order.session, command)
+                return wire.Ack(id=order.id, session=order.session, input=kept)
 
     def _follow(self, order: wire.Subscribe) -> int:
         head = self._house.app.runtime.log.head(order.session).seq

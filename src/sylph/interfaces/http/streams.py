@@ -112,7 +112,7 @@ async def events(
     return Stream(house.hub, line)
 
 
-@routes.get("/stream", scope="read", media=SSE)
+@routes.get("/stream", scope="read", media=SSE, errors=(404, 409))
 async def stream(
     house: House,
     who: Who,
@@ -128,7 +128,11 @@ async def stream(
     ] = "",
 ) -> Response:
     """Follow several sessions, and what changes in all others, by one stream."""
-    places = cursor.read(last_event_id) if last_event_id else Cursor(places=cursor.read_places(sessions, ","))
+    if last_event_id:
+        places = cursor.read(last_event_id)
+    else:
+        asked = cursor.read_places(sessions, ",")
+        places = Cursor(places={await house.hub.whole(session): after for session, after in asked.items()})
     line = house.hub.line(who, Several(Cursor(at=places.at)))
     await house.hub.look(line, places.at)
     house.hub.follow(line, places.places)
@@ -152,7 +156,7 @@ def shape(messages: Any) -> dict[str, Any]:
     "/stream/{client}",
     scope="read",
     gives=StreamView,
-    errors=(404,),
+    errors=(404, 409),
     example=StreamBody(sessions=(Place(id="bcdfghjkmnpq", after=13),)),
     answer=StreamView(client="xzbcdfghjkmn", sessions={"bcdfghjkmnpq": 13}),
 )
@@ -161,7 +165,7 @@ async def subscribe(house: House, who: Who, client: str, body: StreamBody) -> St
     line = house.hub.find(client, who)
     if line is None:
         raise NotFound(f"There is no open stream {client!r}.", next=["open one: GET /api/v1/stream"])
-    wanted = {place.id: place.after for place in body.sessions}
+    wanted = {await house.hub.whole(place.id): place.after for place in body.sessions}
     for session in line.reader.after.keys() - wanted.keys():
         line.leave(session)
     house.hub.follow(line, {id: after for id, after in wanted.items() if id not in line.reader.after})

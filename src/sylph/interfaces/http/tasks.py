@@ -67,7 +67,7 @@ class _Made(Struct, frozen=True):
     gives=TaskView,
     status=201,
     errors=(404, 409, 413, 502, 503),
-    upload=True,
+    attaches=True,
     example=TaskBody(text="Say what this project does.", mode="plan"),
 )
 async def create(

@@ -36,7 +36,7 @@ class Wire(HttpToolsProtocol):
         super().__init__(*given, **named)
         self.logger = logger
         self._heading = True
-        self._size = 0
+        self._size = self._head = 0
         self._clock: TimerHandle | None = None
         self._stalled: TimerHandle | None = None
 
@@ -64,7 +64,25 @@ class Wire(HttpToolsProtocol):
                 self._wait(self.patience, self._late)
         super().data_received(data)
         if self._heading and self._size > HEAD and not self.transport.is_closing():
-            self._refuse(431, "too_large", "The head of the request is too large.", "send fewer or shorter headers")
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        self._head = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def _count(self, size: int) -> None:
+        """Also where the head comes whole at once. The parser gives up, and the answer says why."""
+        self._head += size
+        if self._head > HEAD:
+            raise ValueError("too large")
 
     def on_headers_complete(self) -> None:
         self._heading, self._size = False, 0
@@ -92,7 +110,13 @@ class Wire(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "bad_request", msg, "send HTTP/1.1")
+        if self._head > HEAD:
+            self._refuse_head()
+        else:
+            self._refuse(400, "bad_request", msg, "send HTTP/1.1")
+
+    def _refuse_head(self) -> None:
+        self._refuse(431, "too_large", f"The head is larger than {HEAD:,} bytes.", "send fewer or shorter headers")
 
     def _late(self) -> None:
         self._clock = None

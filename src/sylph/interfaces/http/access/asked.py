@@ -13,6 +13,7 @@ WANTED = frozenset(
         b"cookie",
         b"content-type",
         b"content-length",
+        b"content-encoding",
         b"sec-fetch-site",
         b"sec-fetch-mode",
         b"x-sylph",

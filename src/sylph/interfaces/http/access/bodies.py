@@ -13,8 +13,8 @@ PACE = 8192
 class Meter:
     """Measures a body while a route reads it. The route may raise `most` before it begins."""
 
-    def __init__(self, receive: Receive, length: str, most: int, patience: float) -> None:
-        self._receive, self._length, self._patience = receive, length, patience
+    def __init__(self, receive: Receive, length: str, most: int, patience: float, coding: str = "") -> None:
+        self._receive, self._length, self._patience, self._coding = receive, length, patience, coding
         self.most = most
         self.answering = False
         self._got = 0
@@ -27,6 +27,10 @@ class Meter:
         loop = asyncio.get_running_loop()
         if not self._since:
             self._since = loop.time()
+            if self._coding.lower() not in ("", "identity"):
+                return self._end(
+                    Denied(f"A body in {self._coding[:40]!r} is not read.", kind="encoded", next=["send it as it is"])
+                )
             if self._length.isdecimal() and int(self._length) > self.most:
                 return self._end(self._large())
         try:

@@ -18,6 +18,8 @@ from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Who
 
 logger = logging.getLogger("sylph.http")
+# So long is the id of a session.
+WHOLE = 12
 
 
 class Pace(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,12 @@ class Hub:
     def find(self, client: str, who: Who) -> Line | None:
         line = self._lines.get(client)
         return line if line and line.who.id == who.id else None
+
+    async def whole(self, session: str) -> str:
+        """The id of a session by its beginning or `last`. One that is whole is taken as it is: it may be gone."""
+        if len(session) >= WHOLE or self.runtime.log.head(session).seq:
+            return session
+        return (await self.runtime.find(session)).id
 
     def follow(self, line: Line, places: dict[str, int]) -> None:
         for session, after in places.items():

@@ -73,9 +73,12 @@ class Beat(Message, frozen=True, kw_only=True, tag="beat"):
 
 
 class Ack(Message, frozen=True, kw_only=True, tag="ack", omit_defaults=True):
-    """The command `id` was taken. `input` is the id a message is kept under, `seq` the end of a session's log."""
+    """The command `id` was taken. `session` is the whole id of the one it was for, `input` the id a message is kept
+    under, `seq` the end of a session's log.
+    """
 
     id: str
+    session: str = ""
     input: str = ""
     seq: int = 0
 

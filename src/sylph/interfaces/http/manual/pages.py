@@ -68,7 +68,7 @@ async def logo() -> Response:
 
 def _page(name: str, who: Who | None) -> Response:
     if who is None:
-        return RedirectResponse("/login", status_code=303)
+        return RedirectResponse(f"/login?next=/{name.removesuffix('.html')}", status_code=303)
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
     return FileResponse(HERE / name, media_type="text/html; charset=utf-8", headers=headers)
 

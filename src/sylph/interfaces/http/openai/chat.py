@@ -113,7 +113,7 @@ ANSWER = ChatAnswer(
     "/chat/completions",
     scope="chat",
     gives=ChatAnswer,
-    upload=True,
+    attaches=True,
     streams=ChatChunk,
     errors=(402, 404, 409, 502, 503),
     example=EXAMPLE,

@@ -49,7 +49,7 @@ MADE = ResponseAnswer(
     "/responses",
     scope="chat",
     gives=ResponseAnswer,
-    upload=True,
+    attaches=True,
     streams=ResponseEvent,
     errors=(402, 404, 409, 502, 503),
     example=ResponseBody(model="sylph", input="What is in this folder?"),

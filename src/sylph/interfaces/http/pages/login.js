@@ -23,17 +23,32 @@ async function ask(method, body) {
   throw new Error(told.detail + (wait ? ` Try again in ${wait} s.` : ""));
 }
 
-const greet = (login) => show(`You are logged in as ${login.name}: ${login.scopes.join(", ")}.`, { inside: true });
+// Only a path of this server: "//other" and "/\\other" lead elsewhere.
+function back() {
+  const wanted = new URLSearchParams(location.search).get("next") ?? "";
+  const goal = /^\/(?![/\\])/.test(wanted) ? new URL(wanted, location.origin) : null;
+  return goal && goal.origin === location.origin && goal.pathname !== location.pathname ? goal : null;
+}
+
+const may = (login) => (login.scopes.includes("admin") ? "everything" : login.scopes.join(", "));
+function greet(login, before = "") {
+  show(`${before}You are logged in. This login is called “${login.name}” and may ${may(login)}.`, { inside: true });
+  const goal = back();
+  at("on").href = goal?.href ?? "/docs";
+  if (goal && !before) location.replace(goal);
+}
 const fail = (error) => show(error.message, { wrong: true });
 
 async function begin() {
   const code = location.hash.slice(1);
   if (code) {
     // The code is used up at once; it stays in no history.
-    history.replaceState(null, "", location.pathname);
-    return ask("POST", { code }).then(greet, fail);
+    history.replaceState(null, "", location.pathname + location.search);
+    return ask("POST", { code }).then((login) => greet(login), (error) =>
+      ask("GET").then((login) => greet(login, "The link was used or is too old, but that does not matter: "), () => fail(error)),
+    );
   }
-  return ask("GET").then(greet, () => show("Log in with a key."));
+  return ask("GET").then((login) => greet(login), () => show("Log in with a key."));
 }
 
 at("enter").addEventListener("submit", (event) => {
@@ -41,7 +56,7 @@ at("enter").addEventListener("submit", (event) => {
   const field = at("key");
   const key = field.value.trim();
   field.value = "";
-  ask("POST", { key }).then(greet, fail);
+  ask("POST", { key }).then((login) => greet(login), fail);
 });
 at("leave").addEventListener("click", () => ask("DELETE").then(() => show("You are logged out."), fail));
 addEventListener("hashchange", begin);
