@@ -23,7 +23,7 @@ async def test_a_decision_is_explained_step_by_step(sylph: Sylph) -> None:
     assert (found["decision"], found["by"], found["effect"]) == ("deny", "rule", "write")
     assert [step["by"] for step in found["path"]] == ["mode", "rule"]
     told = await sylph.run("policy", "explain", "--mode", "trust", "write secrets/a")
-    assert '→ deny: your rule `deny write: everything in "secrets/"` (not yours)' in told.out
+    assert "→ deny: your rule `deny write: path secrets/**` (not yours)" in told.out
     assert "There is no tool" in (await sylph.run("policy", "explain", "wirte x")).err
 
 

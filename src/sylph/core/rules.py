@@ -90,6 +90,14 @@ def wide(rule: Rule) -> bool:
     return not rule.digest and not (rule.command and "*" not in rule.command and "?" not in rule.command)
 
 
+def noted(rule: Rule) -> str:
+    """A rule as the log notes it: changed, old sessions could not be replayed. `rule_words` is for people."""
+    about = [f"{item} {value}" for item in ITEMS if (value := getattr(rule, item))]
+    about += ["exactly this call"] if rule.digest else []
+    over = f" until {rule.until}" if rule.until else ""
+    return f"{rule.decision} {rule.tool}" + (f": {', '.join(about)}" if about else "") + over
+
+
 def stamp(now: int) -> str:
     """A moment as `until` writes it."""
     return datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="seconds")

@@ -14,8 +14,7 @@ from sylph.core.facts import Answered, Asked
 from sylph.core.messages import ToolCall
 from sylph.core.permission import Rule
 from sylph.core.places import Places
-from sylph.core.rule_words import all_told
-from sylph.core.rules import NoRules, Rulebook, Rules, live, stamp
+from sylph.core.rules import NoRules, Rulebook, Rules, live, noted, stamp
 from sylph.core.text import count
 from sylph.core.tool import Judged
 from sylph.engine import narrow
@@ -186,7 +185,8 @@ class Permits:
             return _Yes(Ruling("allow", "you said yes for the session", by), grants=grants)
         if answered.answer == ALWAYS:
             rules = narrow.always(ready.tool.name, ready.judged, digest(ready.call))
-            return _Yes(Ruling("allow", f"you said yes, and to remember: {all_told(rules)}", by), remembered=rules)
+            said = "; ".join(map(noted, rules))
+            return _Yes(Ruling("allow", f"you said yes, and to remember: {said}", by), remembered=rules)
         if answered.answer == EDIT:
             return _Yes(Ruling("allow", "you changed it and said yes", by), arguments=answered.arguments)
         if answered.answer == YES:

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from sylph.core.facts import Decision, Effect, Mode
 from sylph.core.permission import Rule
-from sylph.core.rule_words import told
-from sylph.core.rules import Rules, Subject, first, stricter, wide
+from sylph.core.rules import Rules, Subject, first, noted, stricter, wide
 from sylph.core.tool import Judged
 
 MODES: dict[Mode, dict[Effect, Decision]] = {
@@ -143,7 +142,7 @@ def _granted(case: Case, way: list[Step]) -> list[Step]:
     own = all(step.decision != "ask" or step.by == "mode" for step in way)
     if wide(rule) and not (own and case.judged.risk != "dangerous"):
         return []
-    return [Step("grant", "allow", f"you allowed this for the session ({told(rule)})")]
+    return [Step("grant", "allow", f"you allowed this for the session ({noted(rule)})")]
 
 
 def _last(way: list[Step]) -> Step:
@@ -172,7 +171,7 @@ def _about_commands(case: Case) -> bool:
 
 
 def _rule(rule: Rule, whose: str) -> str:
-    return f"{whose} `{told(rule)}`" + (f" ({rule.why})" if rule.why else "")
+    return f"{whose} `{noted(rule)}`" + (f" ({rule.why})" if rule.why else "")
 
 
 SAID: dict[Decision, str] = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
