@@ -265,3 +265,32 @@ def _steady(done: Any) -> tuple[int, str, str]:
         if any(f'"{name}"' in line for name in ("ms", "seconds", "at", "now", "since")):
             text = text.replace(line, "")
     return done.code, text, done.err
+
+
+async def test_a_broken_off_answer_is_not_glued_to_the_next_and_a_distant_answer_is_told(
+    sylph: Sylph, model: Model
+) -> None:
+    server = await model(
+        [say("half of it " * 40, delay=0.3), say("Whole at last."), call("shell", command="touch made"), say("Fine.")]
+    )
+    async with serving(sylph) as served:
+        chat = await sylph.open("chat")
+        await chat.see("> ")
+        chat.type("hello\r")
+        await chat.see("half of it")
+        served.kill()
+        await chat.see("The server has ended")
+    async with serving(sylph) as served:
+        await chat.see("Whole at last.")
+        await chat.see("tokens in")
+        assert "half of itWhole" not in chat.text and "half of it Whole" not in chat.text
+        chat.type("make it\r")
+        await chat.see("touch made")
+        (session,) = (await served.client.get("/api/v1/sessions")).json()["items"]
+        path = f"/api/v1/sessions/{session['id']}"
+        (asked,) = (await served.client.get(f"{path}/questions")).json()["items"]
+        said = {"answers": [{"question": asked["id"], "answer": "yes"}]}
+        assert (await served.client.post(f"{path}/answers", json=said)).status_code == 200
+        await chat.see("answered elsewhere: yes")
+        await chat.see("Fine.")
+    assert len(server.requests) == 4

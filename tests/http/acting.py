@@ -125,7 +125,7 @@ class Client:
     async def asked(self, session: str) -> dict[str, Any]:
         """What it asks."""
         async with asyncio.timeout(SECONDS):
-            while not (questions := await self.get(f"/sessions/{session}/questions")):  # noqa: ASYNC110 - over HTTP
+            while not (questions := (await self.get(f"/sessions/{session}/questions"))["items"]):  # noqa: ASYNC110 - over HTTP
                 await asyncio.sleep(0.02)
         return questions[0]
 

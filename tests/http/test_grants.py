@@ -38,14 +38,14 @@ async def test_what_was_allowed_for_a_session_is_taken_back(sylph: Sylph, model:
     async with build(load(sylph.env({}))) as app:
         session = await granted(app, sylph)
     async with serving(sylph) as served:
-        (grant,) = (await served.client.get(f"{API}/policy/grants")).json()
+        (grant,) = (await served.client.get(f"{API}/policy/grants")).json()["items"]
         assert (grant["session"], grant["number"], grant["rule"]["tool"]) == (session, 1, "write")
         told = {"tool": "write", "arguments": {"path": "a.txt", "content": "a"}, "session": session}
         assert (await served.client.post(f"{API}/policy/explain", json=told)).json()["decision"] == "allow"
         assert (await served.client.delete(f"{API}/policy/grants/{session}/2")).status_code == 404
         assert (await served.client.delete(f"{API}/policy/grants/{session}/1")).status_code == 204
         assert (await served.client.delete(f"{API}/policy/grants/{session}/1")).status_code == 404
-        assert (await served.client.get(f"{API}/policy/grants", params={"session": session})).json() == []
+        assert (await served.client.get(f"{API}/policy/grants", params={"session": session})).json()["items"] == []
         assert (await served.client.post(f"{API}/policy/explain", json=told)).json()["decision"] == "ask"
         seen = await served.until(session, "grant.revoked")
         await served.say(session, "once more")

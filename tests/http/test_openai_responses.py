@@ -95,7 +95,9 @@ async def test_in_the_background_it_is_asked_for_later_and_can_be_cancelled(talk
     assert (await talk.client.responses.retrieve(begun.id)).status == "in_progress"
     with pytest.raises(openai.ConflictError):
         await ask(talk, "too early", previous_response_id=begun.id)
-    assert (await talk.client.responses.cancel(begun.id)).status == "cancelled"
+    ended = await talk.client.responses.cancel(begun.id)
+    assert ended.status == "cancelled"
+    assert (ended.id, ended.model, ended.background) == (begun.id, begun.model, True)
     done = await ask(talk, "in a moment", background=True)
     while done.status == "in_progress":
         await asyncio.sleep(0.05)

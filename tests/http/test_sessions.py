@@ -144,7 +144,7 @@ async def test_what_is_in_the_trash_is_left_alone_until_it_is_back_or_gone(api: 
         assert (await api.refused(method, f"/sessions/{session}{path}", 409, body))["kind"] == "deleted"
     await api.post(f"/sessions/{session}/restore")
     assert (await api.refused("POST", f"/sessions/{session}/restore", 409))["kind"] == "wrong_state"
-    assert (await api.ask("DELETE", f"/sessions/{session}?purge=true")).status_code == 200
+    assert (await api.ask("DELETE", f"/sessions/{session}?purge=true")).status_code == 204
     await api.refused("GET", f"/sessions/{session}", 404)
 
 
@@ -172,7 +172,7 @@ async def test_a_fork_goes_its_own_way(api: Client) -> None:
     child = await api.post(f"/sessions/{session}/fork", {"at": at, "title": "Another way"})
     assert (child["parent"], child["forked_at"], child["title"]) == (session, at, "Another way")
     grandchild = await api.post(f"/sessions/{child['id']}/fork", {})
-    tree = await api.get(f"/sessions/{grandchild['id']}/tree")
+    tree = (await api.get(f"/sessions/{grandchild['id']}/tree"))["items"]
     assert [(node["id"], node["parent"]) for node in tree] == [
         (session, ""),
         (child["id"], session),
@@ -241,7 +241,7 @@ async def test_what_is_not_there_is_not_found(api: Client) -> None:
         await api.refused("GET", f"/sessions/{there}{path}", 404)
     for path in ("/tasks/nobody.1", f"/tasks/{there}.1", f"/tasks/{there}", "/tasks/1", f"/tasks/{there}.99999999999"):
         await api.refused("GET", path, 404)
-    await api.refused("POST", f"/sessions/{there}/answers", 404, {"answers": [{"id": "t1_q1", "answer": "yes"}]})
+    await api.refused("POST", f"/sessions/{there}/answers", 404, {"answers": [{"question": "t1_q1", "answer": "yes"}]})
 
 
 async def test_garbage_is_told_what_it_is(api: Client) -> None:

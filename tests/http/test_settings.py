@@ -195,7 +195,8 @@ async def test_models_are_listed_told_and_tested(served: Served) -> None:
     assert one.json()["id"] == first["id"]
     assert (await served.client.get(f"{API}/models/openai/nothing-like-it")).status_code == 404
     assert any(
-        each["name"] == "openai" and each["reachable"] for each in (await served.client.get(f"{API}/providers")).json()
+        each["name"] == "openai" and each["reachable"]
+        for each in (await served.client.get(f"{API}/providers")).json()["items"]
     )
     tested = (await served.client.post(f"{API}/models/test", json={"model": "openai/scripted"})).json()
     assert (tested["ok"], tested["text"]) == (True, "ok")
@@ -210,7 +211,7 @@ async def test_a_role_is_given_and_taken_back(served: Served) -> None:
     given = await served.client.put(f"{API}/roles/judge", json={"models": ["openai/wise"]})
     assert given.status_code == 200, given.text
     assert given.json()["model"] == "openai/wise"
-    roles = {one["role"]: one for one in (await served.client.get(f"{API}/roles")).json()}
+    roles = {one["role"]: one for one in (await served.client.get(f"{API}/roles")).json()["items"]}
     assert (roles["judge"]["model"], roles["judge"]["from"]) == ("openai/wise", "config")
     assert (await served.client.put(f"{API}/roles/main", json={"models": ["openai/scripted"]})).status_code == 200
     assert (await served.session())["model"] == "openai/scripted"

@@ -22,7 +22,7 @@ async def test_a_task_that_asks_is_answered_for_at_once(api: Client) -> None:
     task = await api.post("/tasks?wait=20", {"text": told("write", path="asked.txt", content="x"), "mode": "ask"})
     assert task["outcome"] == "open"
     (asked,) = task["questions"]
-    body = {"answers": [{"id": asked["id"], "answer": "yes"}]}
+    body = {"answers": [{"question": asked["id"], "answer": "yes"}]}
     await api.post(f"/sessions/{task['session']}/answers", body)
     assert (await api.get(f"/tasks/{task['id']}?wait=0"))["outcome"] in ("open", "finished")
     await api.done(task["session"])

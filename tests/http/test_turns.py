@@ -28,7 +28,7 @@ def work(api: Client) -> Path:
 
 async def answer(api: Client, session: str, **said: Any) -> Any:
     asked = await api.asked(session)
-    return await api.post(f"/sessions/{session}/answers", {"answers": [{"id": asked["id"], **said}]})
+    return await api.post(f"/sessions/{session}/answers", {"answers": [{"question": asked["id"], **said}]})
 
 
 async def test_what_was_approved_is_done(api: Client) -> None:
@@ -42,7 +42,7 @@ async def test_what_was_approved_is_done(api: Client) -> None:
     assert not (work(api) / "approved.txt").exists()
     seen = await api.get(f"/sessions/{session}")
     assert (seen["state"], seen["asked"], seen["questions"]) == ("awaiting_user", 1, [asked])
-    (heard,) = await answer(api, session, answer="yes")
+    (heard,) = (await answer(api, session, answer="yes"))["items"]
     assert (heard["result"], heard["by"], heard["answer"]) == ("taken", "user", "yes")
     await api.done(session)
     assert (work(api) / "approved.txt").read_text() == "yes\n"
@@ -78,7 +78,7 @@ async def test_a_call_is_changed_before_it_runs(api: Client) -> None:
     asked = await api.asked(session)
     wrongs: list[dict[str, Any]] = [{}, {"arguments": {}}, {"arguments": {"path": 1}}]
     for wrong in wrongs:
-        body = {"answers": [{"id": asked["id"], "answer": "edit", **wrong}]}
+        body = {"answers": [{"question": asked["id"], "answer": "edit", **wrong}]}
         assert (await api.refused("POST", f"/sessions/{session}/answers", 422, body))["kind"]
     await answer(api, session, answer="edit", arguments={"path": "right.txt", "content": "right"})
     await api.done(session)
@@ -90,10 +90,10 @@ async def test_a_call_is_changed_before_it_runs(api: Client) -> None:
 async def test_of_two_answers_the_first_counts(api: Client) -> None:
     session = await api.begin(told("write", path="raced.txt", content="x"))
     asked = await api.asked(session)
-    bodies = [{"answers": [{"id": asked["id"], "answer": said}]} for said in ("yes", "no")]
+    bodies = [{"answers": [{"question": asked["id"], "answer": said}]} for said in ("yes", "no")]
     raced = await asyncio.gather(*(api.ask("POST", f"/sessions/{session}/answers", body) for body in bodies))
     assert sorted(each.status_code for each in raced) == [200, 409]
-    won = next(each.json()[0] for each in raced if each.status_code == 200)
+    won = next(each.json()["items"][0] for each in raced if each.status_code == 200)
     lost = next(each.json() for each in raced if each.status_code == 409)
     assert (lost["kind"], lost["details"]["answer"], lost["details"]["by"]) == ("answered", won["answer"], "user")
     await api.done(session)
@@ -106,13 +106,15 @@ async def test_several_questions_are_answered_at_once(api: Client) -> None:
     both = [["write", {"path": "one.txt", "content": "1"}], ["shell", {"command": "echo 2 > two.txt"}]]
     session = await api.begin(f"calls {json.dumps(both)}")
     async with asyncio.timeout(20):
-        while len(asked := await api.get(f"/sessions/{session}/questions")) < 2:  # noqa: ASYNC110 - over HTTP
+        while len(asked := (await api.get(f"/sessions/{session}/questions"))["items"]) < 2:  # noqa: ASYNC110 - over HTTP
             await asyncio.sleep(0.02)
-    wrong = {"answers": [{"id": asked[0]["id"], "answer": "yes"}, {"id": asked[1]["id"], "answer": "perhaps"}]}
+    wrong = {
+        "answers": [{"question": asked[0]["id"], "answer": "yes"}, {"question": asked[1]["id"], "answer": "perhaps"}]
+    }
     await api.refused("POST", f"/sessions/{session}/answers", 422, wrong)
-    assert len(await api.get(f"/sessions/{session}/questions")) == 2, "none is given where one is wrong"
-    body = {"answers": [{"id": each["id"], "answer": "yes"} for each in asked]}
-    assert len(await api.post(f"/sessions/{session}/answers", body)) == 2
+    assert len((await api.get(f"/sessions/{session}/questions"))["items"]) == 2, "none is given where one is wrong"
+    body = {"answers": [{"question": each["id"], "answer": "yes"} for each in asked]}
+    assert len((await api.post(f"/sessions/{session}/answers", body))["items"]) == 2
     await api.done(session)
     assert ((work(api) / "one.txt").read_text(), (work(api) / "two.txt").read_text()) == ("1", "2\n")
 
@@ -120,7 +122,7 @@ async def test_several_questions_are_answered_at_once(api: Client) -> None:
 async def test_only_who_may_approve_answers(api: Client) -> None:
     session = await api.begin(told("write", path="never.txt", content="x"))
     asked = await api.asked(session)
-    body = {"answers": [{"id": asked["id"], "answer": "yes"}]}
+    body = {"answers": [{"question": asked["id"], "answer": "yes"}]}
     await (await api.token("read", "chat")).refused("POST", f"/sessions/{session}/answers", 403, body)
     await api.post(f"/sessions/{session}/cancel", {"reason": "enough"})
     assert not (work(api) / "never.txt").exists()
@@ -214,7 +216,7 @@ async def test_an_undo_is_shown_and_then_done(api: Client) -> None:
     file.write_text("before\n")
     session = await api.begin(told("write", path="undone.txt", content="after\n"), mode="trust")
     await api.done(session)
-    (changed,) = await api.get(f"/sessions/{session}/changes")
+    (changed,) = (await api.get(f"/sessions/{session}/changes"))["items"]
     assert (changed["turn"], changed["files"][0]["path"]) == ("t1", "undone.txt")
     assert "-before\n+after" in changed["files"][0]["diff"]
     assert (await api.get(f"/sessions/{session}/turns/t1"))["changes"] == changed
@@ -298,7 +300,7 @@ async def test_jobs_are_listed_read_and_stopped(api: Client) -> None:
     command = "echo begun; sleep 300"
     session = await api.begin(told("job", action="start", command=command), mode="trust")
     await api.done(session)
-    (job,) = await api.get(f"/sessions/{session}/jobs")
+    (job,) = (await api.get(f"/sessions/{session}/jobs"))["items"]
     assert (job["state"], job["command"]) == ("running", command)
     async with asyncio.timeout(20):
         while not (read := await api.get(f"/sessions/{session}/jobs/{job['id']}/output"))["output"]:  # noqa: ASYNC110

@@ -37,7 +37,7 @@ async def pieces(count: int, size: int = 100_000, pause: float = 0) -> AsyncGene
 
 async def test_a_file_is_uploaded_whole_and_not_over_another(workspace: Workspace) -> None:
     done = await workspace.put("/content", path="new/folder/a.bin", content=pieces(20))
-    assert done.status_code == 200, done.text
+    assert done.status_code == 201, done.text
     assert (workspace.root / "new/folder/a.bin").stat().st_size == done.json()["size"] == 2_000_000
     seen = (await workspace.get("/content", path="new/folder/a.bin")).headers["etag"]
     assert seen == done.headers["etag"]
@@ -83,8 +83,8 @@ async def test_of_two_uploads_to_a_free_name_one_is_refused(workspace: Workspace
     both = await asyncio.gather(
         *(workspace.put("/content", path="a.bin", content=pieces(5, 1000 + each, 0.02)) for each in range(2))
     )
-    assert sorted(each.status_code for each in both) == [200, 409]
-    won = next(number for number, each in enumerate(both) if each.status_code == 200)
+    assert sorted(each.status_code for each in both) == [201, 409]
+    won = next(number for number, each in enumerate(both) if each.status_code == 201)
     assert (workspace.root / "a.bin").stat().st_size == 5 * (1000 + won)
 
 
@@ -93,7 +93,7 @@ async def test_a_slow_upload_holds_nobody_up_and_a_kill_leaves_nothing(workspace
     slow = asyncio.create_task(workspace.put("/content", path="slow.bin", content=pieces(100, 10, 0.05)))
     await asyncio.sleep(0.3)
     async with asyncio.timeout(3):
-        assert (await workspace.put("/content", path="fast.bin", content=b"x")).status_code == 200
+        assert (await workspace.put("/content", path="fast.bin", content=b"x")).status_code == 201
     assert left(workspace.root) == ["fast.bin"]
     workspace.served.kill()
     with pytest.raises(httpx2.HTTPError):

@@ -51,6 +51,10 @@ class Lost(Struct, frozen=True):
     """Pieces were lost on the way; the whole text makes them good."""
 
 
+class Broke(Struct, frozen=True):
+    """Nothing more comes from whoever told the turn: what was being written comes anew, if at all."""
+
+
 class Said(Struct, frozen=True):
     """A whole text of the model. `final` when no call follows: then it is the answer."""
 
@@ -101,7 +105,7 @@ class Ended(Struct, frozen=True):
     hint: str = ""
 
 
-Act = Piece | Lost | Said | Began | Done | Shown | Rang | Busy | Ended
+Act = Piece | Lost | Broke | Said | Began | Done | Shown | Rang | Busy | Ended
 
 
 class Hints(Struct, frozen=True):
@@ -144,6 +148,10 @@ class Narrator:
             self.calls[call] = facts.ToolCalled(call=call, name=open_call.name, arguments=open_call.arguments)
         for id, text in summary.queue.items():
             self.inputs[id] = facts.InputReceived(id=id, text=text, dry_run=id in summary.dry_inputs)
+
+    def broke(self) -> Broke:
+        self._answer = Revealed(self._veil)
+        return Broke()
 
     def see(self, event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - one flat table
         """What this event adds to the picture."""

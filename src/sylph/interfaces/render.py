@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from sylph.core.errors import Trouble
-from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
+from sylph.core.facts import Answered, Asked, Step, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
 from sylph.core.rule_words import all_told
 from sylph.core.text import count, first_line
@@ -167,6 +167,13 @@ def _diff_style(row: str) -> Style:
 def _head(lines: Sequence[Line], limit: int) -> list[Line]:
     more = len(lines) - limit
     return [*lines[:limit], line(f"  … {count(more, 'line')} more", "dim")] if more > 0 else list(lines)
+
+
+def answered_line(answered: Answered) -> Line:
+    """That somebody at another door was faster, and who, where that is known."""
+    who = {"user": "elsewhere", "nobody": "by nobody"}.get(answered.by, f"by {answered.by}")
+    why = f" ({flat(answered.reason, 100)})" if answered.reason else ""
+    return line(f"answered {who}: {flat(answered.answer, 100)}{why}", "dim")
 
 
 def question_lines(asked: Asked, called: ToolCalled | None = None) -> list[Line]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sylph.app import App
 from sylph.core import gauge
-from sylph.core.commands import Command, Continue, Interrupt, Send
+from sylph.core.commands import Answer, Command, Continue, Interrupt, Send
 from sylph.core.errors import ServerGone, UserError
 from sylph.core.events import Event
 from sylph.core.facts import Answered, Asked, InputCancelled, InputReceived, StateChanged, TurnEnded
@@ -26,7 +26,7 @@ from sylph.interfaces.cli.replies import Replies
 from sylph.interfaces.cli.run import session_for
 from sylph.interfaces.confinement import OFF, switched_off
 from sylph.interfaces.narrate import CHAT, Act, Narrator
-from sylph.interfaces.render import Line, flat, line, question_lines, trouble_lines, unseen
+from sylph.interfaces.render import Line, answered_line, flat, line, question_lines, trouble_lines, unseen
 
 # Two Ctrl-C (or Ctrl-D) within this many seconds leave.
 TWICE = 2.0
@@ -62,7 +62,8 @@ class Chat:
         self._quiet.set()
         self._warned = 0.0
         self._coming, self._came = set[str](), set[str]()
-        self.lost = False
+        self.lost = self.away = False
+        self._answered = set[str]()
         self._messages = Messages()
         self.replies = Replies()
         self._whole: tuple[str, list[Line]] = ("", [])
@@ -92,6 +93,8 @@ class Chat:
     async def send(self, command: Command) -> None:
         if not self.now.id:
             raise UserError("Nothing has been said yet.", next=["type what is to be done"])
+        if isinstance(command, Answer):
+            self._answered.add(command.id)
         id = await self.app.runtime.send(self.now.id, command)
         if id and id not in self._came:
             # It will be seen: until then the session is not at rest, whatever is seen before.
@@ -200,6 +203,8 @@ class Chat:
                     after = event.seq or after
                     await self._see(event)
             except ServerGone as error:
+                self.away = True
+                self.front.perform(self._narrator.broke())
                 self.front.note(list(trouble_lines(error.trouble)))
                 self._coming.clear()
                 self._quiet.set()
@@ -208,6 +213,7 @@ class Chat:
                     self.front.leave()
                     return
             await self.app.runtime.back()
+            self.away = False
             self.front.note([line("The server is back.", "dim")])
 
     async def _see(self, event: Event) -> None:
@@ -219,6 +225,8 @@ class Chat:
         for act in self._narrator.see(event):
             self.front.perform(act)
         self.front.note(self._messages.see(event))
+        if isinstance(event.body, Answered) and event.body.id not in self._answered and self.front.person:
+            self.front.note([answered_line(event.body)])
         await self._react(event)
 
     async def _react(self, event: Event) -> None:

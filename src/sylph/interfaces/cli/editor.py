@@ -19,7 +19,7 @@ from sylph.interfaces.cli.keys import Completions, bindings
 from sylph.interfaces.cli.paint import painted
 from sylph.interfaces.cli.screen import FRAMES
 from sylph.interfaces.cli.wrap import Rows, folded
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
+from sylph.interfaces.narrate import Act, Began, Broke, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
 from sylph.interfaces.render import Line, Span, line
 
 STYLE = Style.from_dict({"hint": "fg:ansibrightblack"})
@@ -81,6 +81,10 @@ class Editor:
                 self._busy = "writing"
             case Lost():
                 self._rows.stream.lose()
+            case Broke():
+                self._print(self._rows.cut())
+                self._rows.stream.forget()
+                self._busy = ""
             case Said(text=text):
                 self._print(self._rows.end(text, _columns()))
                 self._busy = ""
@@ -144,9 +148,9 @@ class Editor:
         parts: StyleAndTextTuples = []
         if self._rows.open:
             parts.append(("", f"{self._rows.open}\n"))
-        if chat.asked:
+        if chat.asked and not chat.away:
             parts.append(("bold", f"{chat.wanted(_columns())}\n"))
-        elif chat.running:
+        elif chat.running and not chat.away:
             frame = FRAMES[int(time.monotonic() * 5) % len(FRAMES)]
             parts.append(("class:hint", f"{frame} {self._busy or chat.now.state}"[: _columns() - 1] + "\n"))
         return [*parts, ("bold", chat.prompt)]

@@ -9,7 +9,7 @@ from typing import TextIO
 from sylph.interfaces.clean import clean
 from sylph.interfaces.cli.paint import paint, painted
 from sylph.interfaces.cli.wrap import Stream, Words, fit, folded
-from sylph.interfaces.narrate import Act, Began, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
+from sylph.interfaces.narrate import Act, Began, Broke, Busy, Done, Ended, Lost, Piece, Rang, Said, Shown, end_lines
 from sylph.interfaces.render import Line, line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -50,6 +50,8 @@ class Screen:
                 self._said(text, final=final)
             case Lost():
                 self._stream.lose()
+            case Broke():
+                self.rest()
             case Began(title=title):
                 self._begin(title)
             case Done():

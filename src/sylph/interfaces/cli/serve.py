@@ -1,8 +1,9 @@
 """`sylph serve`: the runtime as a server, started, looked at and ended."""
 
+import asyncio
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 from msgspec.structs import asdict, replace
@@ -15,6 +16,9 @@ from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door, put, put_json
 from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.own.resident import Resident, resident, stop
+
+if TYPE_CHECKING:
+    from sylph.interfaces.http.house import House
 
 # Longer than requests and turns get to come to their end.
 ENDING = 20.0
@@ -67,13 +71,26 @@ def _serve(door: Door, server: Server, fd: int | None) -> int:
         raise other.occupied()
 
     async def work(app: App) -> int:
-        from sylph.interfaces.cli.welcome import greet
+        from sylph.interfaces.cli.follow import beside
+        from sylph.interfaces.cli.welcome import farewell, greet, tell_model
         from sylph.interfaces.http.server import serve
         from sylph.interfaces.http.systemd import passed_on
 
         _unlock(app)
         given = passed_on(app.config.environ) if fd is None else fd
-        await serve(app, server, greet, seen=sys.stdout.isatty(), fd=given)
+        greeted = asyncio.Event()
+
+        def ready(house: "House") -> None:
+            greet(house)
+            greeted.set()
+
+        async def tell() -> None:
+            await greeted.wait()
+            await tell_model(app)
+
+        async with beside(tell()):
+            left = await serve(app, server, ready, seen=sys.stdout.isatty(), fd=given)
+        farewell(left, resumes=server.resume)
         return 0
 
     return door.run(work, alone=True)

@@ -12,7 +12,7 @@ from sylph.engine.log import Log
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.paging import SessionId
 from sylph.interfaces.http.problems import Denied
-from sylph.interfaces.http.route import Routes
+from sylph.interfaces.http.route import Page, Routes
 from sylph.interfaces.http.session_view import Question, question
 from sylph.interfaces.http.sessions import HERE, living
 from sylph.interfaces.http.who import Who
@@ -21,13 +21,13 @@ routes = Routes("answers")
 
 
 class AnswerBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer to the question `id`: one of its choices, or own words where they are welcome.
+    """An answer to `question`: one of its choices, or own words where they are welcome.
 
     For an approval: `yes`, `session` (for the rest of the session), `always` (remembered as a rule), `edit` with the
     `arguments` to run instead, or `no` with a `reason` for the model.
     """
 
-    id: Annotated[str, Meta(max_length=60)]
+    question: Annotated[str, Meta(max_length=60, description="Its id.")]
     answer: Annotated[str, Meta(max_length=100_000)]
     reason: Annotated[str, Meta(max_length=10_000)] = ""
     arguments: dict[str, Any] | None = None
@@ -40,7 +40,7 @@ class AnswersBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Heard(Struct, frozen=True, kw_only=True):
     """What counts for a question. `late` if somebody else had answered: then it is what they said."""
 
-    id: str
+    question: str
     answer: str
     reason: str
     by: str
@@ -48,56 +48,75 @@ class Heard(Struct, frozen=True, kw_only=True):
     result: Literal["taken", "late"]
 
 
-@routes.get("/sessions/{id}/questions", scope="read", gives=list[Question], errors=HERE)
-async def questions(house: House, id: SessionId) -> list[Question]:
+@routes.get("/sessions/{id}/questions", scope="read", gives=Page[Question], errors=HERE)
+async def questions(house: House, id: SessionId) -> Page[Question]:
     """List what a session asks: each with its call, what that would do, the choices and what they would allow."""
     summary = await house.app.runtime.find(id)
-    return [question(summary, asked) for asked in summary.asked.values()]
+    return Page(items=[question(summary, asked) for asked in summary.asked.values()])
 
 
 @routes.post(
     "/sessions/{id}/answers",
     scope="approve",
-    gives=list[Heard],
+    gives=Page[Heard],
     errors=HERE,
-    example=AnswersBody(answers=(AnswerBody(id="t1_q1", answer="no", reason="use another file"),)),
-    answer=[Heard(id="t1_q1", answer="no", reason="use another file", by="user", at=1_762_000_030_000, result="taken")],
+    example=AnswersBody(answers=(AnswerBody(question="t1_q1", answer="no", reason="use another file"),)),
+    answer=Page(
+        items=[
+            Heard(
+                question="t1_q1",
+                answer="no",
+                reason="use another file",
+                by="user",
+                at=1_762_000_030_000,
+                result="taken",
+            )
+        ]
+    ),
 )
-async def answer(house: House, who: Who, id: SessionId, body: AnswersBody) -> list[Heard]:
+async def answer(house: House, who: Who, id: SessionId, body: AnswersBody) -> Page[Heard]:
     """Answer questions of a session. Where all were answered by somebody else, that is a conflict."""
     log, summary = house.app.runtime.log, await living(house, id)
     for each in body.answers:
-        _must_fit(summary.asked.get(each.id), each)
-        if each.id not in summary.asked and not _said(log, summary.id, each.id):
-            raise NotFound(f"There is no question {each.id!r}.", next=["GET …/questions"])
+        _must_fit(summary.asked.get(each.question), each)
+        if each.question not in summary.asked and not _said(log, summary.id, each.question):
+            raise NotFound(f"There is no question {each.question!r}.", next=["GET …/questions"])
     heard = [await _answered(house, who, summary.id, each) for each in body.answers]
     if all(each.result == "late" for each in heard):
         first = heard[0]
         raise Denied(
-            f"{first.by} has answered {first.id} already: {first.answer}.",
+            f"{first.by} has answered {first.question} already: {first.answer}.",
             kind="answered",
-            details={"id": first.id, "by": first.by, "answer": first.answer, "reason": first.reason, "at": first.at},
+            details={
+                "question": first.question,
+                "by": first.by,
+                "answer": first.answer,
+                "reason": first.reason,
+                "at": first.at,
+            },
             next=["GET …/questions shows what is still open"],
         )
-    return heard
+    return Page(items=heard)
 
 
 async def _answered(house: House, who: Who, session: str, said: AnswerBody) -> Heard:
     runtime = house.app.runtime
     arguments = msgspec.json.encode(said.arguments).decode() if said.arguments is not None else ""
-    command = commands.Answer(id=said.id, answer=said.answer, reason=said.reason, actor=who.actor, arguments=arguments)
+    command = commands.Answer(
+        id=said.question, answer=said.answer, reason=said.reason, actor=who.actor, arguments=arguments
+    )
     result: Literal["taken", "late"] = "taken"
     try:
         await runtime.send(session, command)
     except NotFound:
         result = "late"
-    counts = _said(runtime.log, session, said.id)
+    counts = _said(runtime.log, session, said.question)
     if counts is None:
         raise UserError(
-            f"The question {said.id!r} is closed: its turn has ended.", kind="answered", next=["GET …/questions"]
+            f"The question {said.question!r} is closed: its turn has ended.", kind="answered", next=["GET …/questions"]
         )
     at, fact = counts
-    return Heard(id=said.id, answer=fact.answer, reason=fact.reason, by=fact.by, at=at, result=result)
+    return Heard(question=said.question, answer=fact.answer, reason=fact.reason, by=fact.by, at=at, result=result)
 
 
 def _said(log: Log, session: str, id: str) -> tuple[int, Answered] | None:

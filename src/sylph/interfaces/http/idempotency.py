@@ -135,16 +135,22 @@ def asked(who: Who, request: Request, key: str, wanted: object) -> Asked:
     return Asked(_hash(name), _hash(print))
 
 
-async def once(request: Request, who: Who, key: str, wanted: object, work: Work, *, status: int = 201) -> Response:
+async def once(
+    request: Request, who: Who, key: str, wanted: object, work: Work, *, status: int | Callable[[Any], int] = 201
+) -> Response:
     """Does the work once for a key; without one, now."""
     if not key:
-        return respond(await work(""), status, request)
+        return _told(await work(""), status, request)
     given = asked(who, request, key, wanted)
 
     async def done() -> Response:
-        return respond(await work(given.made), status, request)
+        return _told(await work(given.made), status, request)
 
     return await request.app.state.house.once.do(given, done)
+
+
+def _told(made: Any, status: int | Callable[[Any], int], request: Request) -> Response:
+    return respond(made, status if isinstance(status, int) else status(made), request)
 
 
 def _hash(data: bytes) -> bytes:

@@ -41,10 +41,10 @@ class VersionView(Struct, frozen=True, kw_only=True):
 EXAMPLE = IdentityView(name="soul", file="/home/ann/.sylph/SOUL.md", about="who Sylph is", there=True, text="Calm.")
 
 
-@routes.get("/identity", scope="read", gives=list[IdentityView], answer=[EXAMPLE])
-async def list_(house: House) -> list[IdentityView]:
+@routes.get("/identity", scope="read", gives=Page[IdentityView], answer=Page(items=[EXAMPLE]))
+async def list_(house: House) -> Page[IdentityView]:
     """The files that tell Sylph who it is. A session is told of a change before its next turn."""
-    return [_view(name, written(house.app.config, name)) for name in PARTS]
+    return Page(items=[_view(name, written(house.app.config, name)) for name in PARTS])
 
 
 @routes.get("/identity/{name}", scope="read", gives=IdentityView, errors=(404,), answer=EXAMPLE)

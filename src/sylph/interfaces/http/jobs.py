@@ -9,7 +9,7 @@ from sylph.core.errors import NotFound, UserError
 from sylph.core.run import Job, Why
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.paging import SessionId
-from sylph.interfaces.http.route import Routes
+from sylph.interfaces.http.route import Page, Routes
 from sylph.interfaces.http.sessions import HERE
 
 routes = Routes("jobs")
@@ -37,11 +37,11 @@ class JobOutput(Struct, frozen=True, kw_only=True):
     next: int
 
 
-@routes.get("/sessions/{id}/jobs", scope="read", gives=list[JobView], errors=HERE)
-async def list_(house: House, id: SessionId) -> list[JobView]:
+@routes.get("/sessions/{id}/jobs", scope="read", gives=Page[JobView], errors=HERE)
+async def list_(house: House, id: SessionId) -> Page[JobView]:
     """List the jobs of a session, the oldest first."""
     session = (await house.app.runtime.find(id)).id
-    return [_view(session, job) for job in house.app.runtime.jobs(session).all()]
+    return Page(items=[_view(session, job) for job in house.app.runtime.jobs(session).all()])
 
 
 @routes.get("/sessions/{id}/jobs/{job}", scope="read", gives=JobView, errors=HERE)

@@ -68,7 +68,9 @@ async def _watch(house: House, tenancy: Tenancy) -> None:
     )
 
 
-async def rest(app: App) -> None:
+async def rest(app: App) -> int:
     """Gives turns a moment to end. What still runs then stays open in the log, and goes on at the next start."""
-    if left := await app.runtime.rest(MOMENT):
+    left = await app.runtime.rest(MOMENT)
+    if left:
         logger.info("%d left open, to be gone on with at the next start", left)
+    return left

@@ -102,16 +102,16 @@ async def get(house: House, id: str) -> ModelView:
     raise NotFound(f"There is no model {id!r}.{guess(id, rows)}", next=["GET /api/v1/models"])
 
 
-@routes.post("/models/refresh", scope="chat", gives=list[ProviderView])
-async def refresh(house: House) -> list[ProviderView]:
+@routes.post("/models/refresh", scope="chat", gives=Page[ProviderView])
+async def refresh(house: House) -> Page[ProviderView]:
     """Ask every service anew for its models."""
-    return [provider_view(one) for one in await house.services.heard(house.app, fresh=True)]
+    return Page(items=[provider_view(one) for one in await house.services.heard(house.app, fresh=True)])
 
 
-@routes.get("/providers", scope="read", gives=list[ProviderView])
-async def providers(house: House) -> list[ProviderView]:
+@routes.get("/providers", scope="read", gives=Page[ProviderView])
+async def providers(house: House) -> Page[ProviderView]:
     """The model services that are set up or run on this machine, and whether they answer."""
-    return [provider_view(one) for one in await house.services.heard(house.app)]
+    return Page(items=[provider_view(one) for one in await house.services.heard(house.app)])
 
 
 @routes.post("/models/test", scope="chat", gives=Tested, errors=(402, 409, 502), example=TestBody(model="openai/gpt-5"))

@@ -22,7 +22,7 @@ from sylph.engine.explain import explain
 from sylph.engine.summary import Summary
 from sylph.interfaces.http.config import IfMatch
 from sylph.interfaces.http.house import House
-from sylph.interfaces.http.route import Routes, Versioned, unchanged
+from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
 from sylph.interfaces.http.who import Who
 from sylph.interfaces.ruled import Decided, agreeable, decided, listed
 from sylph.interfaces.versions import tag_of
@@ -139,18 +139,19 @@ async def explained(house: House, body: ExplainBody) -> Decided:
         raise UserError(str(error), kind="bad_arguments", next=error.trouble.next) from error
 
 
-@routes.get("/policy/grants", scope="read", gives=list[GrantView], errors=(404,))
-async def grants(house: House, session: Annotated[str, Query(max_length=200)] = "") -> list[GrantView]:
+@routes.get("/policy/grants", scope="read", gives=Page[GrantView], errors=(404,))
+async def grants(house: House, session: Annotated[str, Query(max_length=200)] = "") -> Page[GrantView]:
     """What is allowed for the rest of a session, in one session or in all; what is over is left out."""
     runtime = house.app.runtime
     found = [await runtime.find(session)] if session else await runtime.sessions()
     now = SystemClock().now()
-    return [
+    allowed = [
         GrantView(session=one.id, number=number, rule=rule, told=told(rule))
         for one in found
         for number, rule in enumerate(one.grants, 1)
         if live([rule], now)
     ]
+    return Page(items=allowed)
 
 
 @routes.delete("/policy/grants/{session}/{number}", scope="approve", errors=(404, 409))

@@ -1,5 +1,6 @@
 """Errors on the wire: problem details (RFC 9457) with our kind and the next actions."""
 
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 
@@ -38,6 +39,7 @@ STATUS: dict[str, int] = {
     "invalid_arguments": 422,
     "bad_answer": 422,
     "bad_label": 422,
+    "unknown_parameter": 422,
     "no_workspace": 422,
     "not_an_export": 422,
     "chain_broken": 422,
@@ -76,6 +78,27 @@ STATUS: dict[str, int] = {
     "gone": 409,
     "closing": 503,
 }
+# What is told as a command of the program, as a request.
+WAYS: dict[str, str] = {
+    "connect": "GET /api/v1/providers",
+    "config": "PATCH /api/v1/config",
+    "config schema": "GET /api/v1/config/schema",
+    "doctor": "GET /api/v1/doctor",
+    "identity": "GET /api/v1/identity",
+    "models": "GET /api/v1/models",
+    "policy": "GET /api/v1/policy",
+    "resume": "POST /api/v1/sessions/{id}/resume",
+    "roles": "GET /api/v1/roles",
+    "session list": "GET /api/v1/sessions",
+    "session show": "GET /api/v1/sessions/{id}/turns",
+    "task list": "GET /api/v1/tasks",
+    "token create": "POST /api/v1/keys",
+    "token link": "POST /api/v1/links",
+    "token list": "GET /api/v1/keys",
+    "tools": "GET /api/v1/tools",
+    "undo": "POST /api/v1/sessions/{id}/undo",
+}
+COMMAND = re.compile(r"\bsylph ([a-z]+)(?: ([a-z]+))?")
 MEDIA = "application/problem+json"
 
 
@@ -121,9 +144,15 @@ def problem_of(trouble: Trouble, status: int) -> Problem:
         detail=trouble.message,
         kind=trouble.kind,
         details=trouble.details,
-        next=trouble.next,
+        next=(*trouble.next, *_requests(trouble.next)),
         request=current(),
     )
+
+
+def _requests(told: Sequence[str]) -> list[str]:
+    """The requests that do what these commands do: who is told by HTTP may have no command line."""
+    found = [WAYS.get(f"{one} {two}") or WAYS.get(one) for each in told for one, two in COMMAND.findall(each)]
+    return list(dict.fromkeys(each for each in found if each))
 
 
 def answer(trouble: Trouble, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -10,7 +10,7 @@ from sylph.engine.routes import FALLBACK, MAIN, ROLES
 from sylph.interfaces.assigned import Assigned, assigned
 from sylph.interfaces.http.config import IfMatch, change
 from sylph.interfaces.http.house import House
-from sylph.interfaces.http.route import Routes, Versioned
+from sylph.interfaces.http.route import Page, Routes, Versioned
 
 routes = Routes("roles")
 Name = Annotated[str, Meta(min_length=3, max_length=400)]
@@ -25,11 +25,11 @@ class RoleBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 EXAMPLE = Assigned(role="judge", model="openai/gpt-5", source="config", work="judges results")
 
 
-@routes.get("/roles", scope="read", gives=list[Assigned], errors=(404,), answer=[EXAMPLE])
-async def list_(house: House, session: str = "") -> list[Assigned]:
+@routes.get("/roles", scope="read", gives=Page[Assigned], errors=(404,), answer=Page(items=[EXAMPLE]))
+async def list_(house: House, session: str = "") -> Page[Assigned]:
     """Every role with its model, as configured; with a session, as it is there."""
     house.live.look()
-    return await assigned(house.app, await house.app.runtime.find(session) if session else None)
+    return Page(items=await assigned(house.app, await house.app.runtime.find(session) if session else None))
 
 
 @routes.put(

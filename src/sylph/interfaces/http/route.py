@@ -5,6 +5,7 @@ are parts of the path, the query or headers, and are FastAPI's.
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Generic, TypeVar, cast, get_origin
@@ -27,6 +28,8 @@ Handler = Callable[..., Awaitable[Any]]
 PREFIX = "/api/v1"
 JSON = "application/json"
 IN_BASE64 = TOGETHER * 4 // 3
+# Versions as `If-Match` names them; quotes may have been lost on the way.
+TAGS = re.compile(r'(W/)?"?[\w.-]{4,}"?(\s*,\s*(W/)?"?[\w.-]{4,}"?)*')
 OURS = ("house", "who", "request", "body")
 
 
@@ -45,6 +48,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     """The events of `text/event-stream`, where the route can answer with that."""
     media: str = JSON
     status: int = 200
+    other: tuple[int, ...] = ()
+    """Other good answers: 200 and 201 with the same content, 204 with none."""
     errors: tuple[int, ...] = ()
     upload: bool = False
     """Whether its body may be as large as an uploaded file."""
@@ -86,6 +91,8 @@ class Versioned(Struct, Generic[T], frozen=True):
 
     value: T
     tag: str
+    status: int = 0
+    """Where it is another one than the route's own."""
 
 
 class Routes:
@@ -132,9 +139,10 @@ class Routes:
         return declare
 
     def _made(self, handler: Handler, route: Declared) -> APIRoute:
-        return APIRoute(
+        names = set[str]()
+        made = APIRoute(
             route.path,
-            _endpoint(handler, route),
+            _endpoint(handler, route, names),
             methods=[route.method],
             status_code=route.status,
             response_model=None,
@@ -143,9 +151,11 @@ class Routes:
             name=handler.__name__,
             operation_id=f"{self.subject}_{handler.__name__.strip('_')}".replace(" ", "_"),
         )
+        names |= {each.alias for each in made.dependant.query_params}
+        return made
 
 
-def _endpoint(handler: Handler, route: Declared) -> Handler:
+def _endpoint(handler: Handler, route: Declared, names: set[str]) -> Handler:
     signature = inspect.signature(handler)
     wanted = [name for name in OURS if name in signature.parameters]
 
@@ -155,6 +165,7 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
         if route.upload or route.attaches:
             most = int(request.app.state.house.app.config.settings.server.upload_mb * 1_000_000)
             request.state.body.most = most if route.upload else min(most, request.state.body.most + IN_BASE64)
+        _known(request, names)
         for name in wanted:
             match name:
                 case "house":
@@ -177,6 +188,22 @@ def _endpoint(handler: Handler, route: Declared) -> Handler:
     own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in kept]
     endpoint.__signature__ = signature.replace(parameters=[asked, *own])  # pyright: ignore[reportAttributeAccessIssue]
     return endpoint
+
+
+def _known(request: Request, names: set[str]) -> None:
+    """Raises for a parameter that the route does not know: a typing error does not pass for a wish.
+
+    Clients of another API, whose form is not ours, are left their own.
+    """
+    odd = sorted(request.query_params.keys() - names) if request.url.path.startswith(PREFIX) else []
+    if odd:
+        known = ", ".join(sorted(names)) or "none"
+        raise UserError(
+            f"There is no parameter {', '.join(map(repr, odd))[:200]} here.",
+            kind="unknown_parameter",
+            details={"parameters": ", ".join(odd)[:500]},
+            next=[f"the parameters: {known}"],
+        )
 
 
 def admitted(request: HTTPConnection, scope: Scope | None) -> Who | None:
@@ -202,7 +229,9 @@ def taken(data: bytes, shape: Any) -> Any:
     try:
         return msgspec.json.decode(data or b"{}", type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"The body cannot be read: {error}", kind="bad_body", next=["/docs tells its form"]) from error
+        from sylph.interfaces.http.misread import misread
+
+        raise UserError(misread(error, data, shape), kind="bad_body", next=["/docs tells its form"]) from error
 
 
 def respond(result: Any, status: int, request: Request) -> Response:
@@ -212,7 +241,7 @@ def respond(result: Any, status: int, request: Request) -> Response:
         return Response(status_code=204)
     headers: dict[str, str] = {}
     if isinstance(result, Versioned):
-        tag, result = result.tag, cast(Any, result).value
+        tag, status, result = result.tag, result.status or status, cast(Any, result).value
         headers["ETag"] = f'"{tag}"'
         if request.method == "GET" and same(tag, request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
@@ -221,13 +250,27 @@ def respond(result: Any, status: int, request: Request) -> Response:
 
 def same(tag: str, given: str) -> bool:
     """Whether a version is one of those in an `If-Match` or `If-None-Match`."""
-    return "*" in given or any(each.strip().removeprefix("W/").strip('"') == tag for each in given.split(","))
+    return given.strip() == "*" or any(each.strip().removeprefix("W/").strip('"') == tag for each in given.split(","))
 
 
-def unchanged(tag: str, if_match: str) -> None:
-    """Raises where somebody else was faster; without `If-Match` the last one wins."""
-    if if_match and not same(tag, if_match):
-        raise Denied("Somebody changed it meanwhile.", kind="changed", details={"etag": tag}, next=["read it again"])
+def unchanged(tag: str, if_match: str, part: Callable[[str], str] = str) -> None:
+    """Raises where somebody else was faster; without `If-Match` the last one wins. Only a `part` of tags may count."""
+    given = [each.strip().removeprefix("W/").strip('"') for each in if_match.split(",")]
+    if if_match and if_match.strip() != "*" and part(tag) not in map(part, given):
+        raise changed(tag, if_match)
+
+
+def changed(tag: str, if_match: str, what: str = "it") -> Denied:
+    """Why an edit is refused: somebody was faster, or what it is based on is no version of anything."""
+    details = {"etag": f'"{tag}"'}
+    if not TAGS.fullmatch(if_match.strip()):
+        return Denied(
+            f"`If-Match: {if_match[:100]}` is no ETag, so it names no version of {what}.",
+            kind="changed",
+            details=details,
+            next=["give the ETag of what you read, in its quotes"],
+        )
+    return Denied(f"Somebody changed {what} meanwhile.", kind="changed", details=details, next=["read it again"])
 
 
 def declared_by(subjects: Sequence[Routes]) -> list[Declared]:

@@ -109,6 +109,9 @@ def _exchange(operation: dict[str, Any], route: Declared, known: Known) -> None:
     elif route.accepts or route.upload:
         operation["requestBody"] = {"required": True, "content": {route.accepts or BYTES: {"schema": FILE}}}
     responses: dict[str, Any] = {str(route.status): _good(route, known)}
+    for status in route.other:
+        phrase = {"description": HTTPStatus(status).phrase}
+        responses[str(status)] = phrase if status == 204 else {**_good(route, known), **phrase}
     names = {each["name"].lower() for each in operation.get("parameters", ())}
     errors = {*ALWAYS, *route.errors}
     errors |= {401, 403} if route.scope else set()

@@ -81,10 +81,10 @@ class Quiet(uvicorn.Server):
                 connection.transport.abort()
 
 
-async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool, fd: int | None = None) -> None:
-    """Serves until a signal ends it; `ready` is called when requests are taken, and `seen` if somebody looks.
+async def serve(app: App, server: Server, ready: Callable[[House], None], *, seen: bool, fd: int | None = None) -> int:
+    """Serves until a signal ends it; returns how many sessions were at work then.
 
-    `fd` is a socket that listens already.
+    `ready` is called when requests are taken, and `seen` if somebody looks. `fd` is a socket that listens already.
     """
     # It is held until the process is gone: then everything is on the disk.
     tenancy = Tenancy.take(app.config.data)
@@ -125,7 +125,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
         await asyncio.wait({asyncio.create_task(_started(servers)), *running}, return_when=asyncio.FIRST_COMPLETED)
         tenancy.tell(_resident(house, house.address.url))
         ready(house)
-        await _live(house, tenancy, servers, running)
+        return await _live(house, tenancy, servers, running)
     finally:
         keeping.cancel()
         _end(house, servers)
@@ -137,15 +137,16 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
         close_journal(journal)
 
 
-async def _live(house: House, tenancy: Tenancy, servers: list[Quiet], running: "list[asyncio.Task[None]]") -> None:
+async def _live(house: House, tenancy: Tenancy, servers: list[Quiet], running: "list[asyncio.Task[None]]") -> int:
     notify(house.app.config.environ, "READY=1")
     logger.info("serves at %s as process %d", house.address.url, os.getpid())
     async with lived(house, tenancy) as life:
         await asyncio.wait({life, *running}, return_when=asyncio.FIRST_COMPLETED)
         _end(house, servers)
-        await asyncio.gather(*running, rest(house.app))
+        left, _ = await asyncio.gather(rest(house.app), asyncio.gather(*running))
         if life.done():
             life.result()
+        return left
 
 
 async def _keep(guard: Guard, keys: Keys, shown: Shown | None) -> None:

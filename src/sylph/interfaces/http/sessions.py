@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import Header, Query, Request
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 from starlette.responses import Response
 
 from sylph.core import commands
@@ -187,7 +186,7 @@ async def patch(
 ) -> Versioned[SessionView]:
     """Change a session. `If-Match` compares what can be edited: a turn that goes on meanwhile is no conflict."""
     before = await shown(house, id)
-    unchanged(_edited(before.tag), ",".join(_edited(each) for each in if_match.split(",") if each.strip()))
+    unchanged(before.tag, if_match, part=_edited)
     summary = await living(house, before.value.id)
     for command in await edits(house.app, who, summary, body):
         await house.app.runtime.send(summary.id, command)
@@ -211,6 +210,7 @@ async def unarchive(house: House, id: SessionId) -> Versioned[SessionView]:
     scope="chat",
     also="`admin` with `purge=true`",
     gives=SessionView,
+    other=(204,),
     errors=HERE,
     answer=VIEW_EXAMPLE,
 )
@@ -219,16 +219,15 @@ async def delete(
     who: Who,
     id: SessionId,
     purge: Annotated[bool, Query(description="For good, with all it kept. Needs `admin`.")] = False,  # noqa: FBT002 - a query
-) -> Versioned[SessionView] | SessionView:
-    """Put a session into the trash; `restore` brings it back."""
+) -> Versioned[SessionView] | None:
+    """Put a session into the trash, whence `restore` brings it back; with `purge` nothing is left, nor answered."""
     runtime = house.app.runtime
     if purge and not who.may("admin"):
         raise Denied("Only an admin removes for good.", details={"scope": "admin"}, next=["leave out `purge`"])
     summary = await runtime.find(id)
     if purge:
-        last = await view(house.app, summary)
         await runtime.purge(summary.id)
-        return replace(last, deleted=True)
+        return None
     if not summary.deleted:
         await runtime.send(summary.id, commands.Delete())
     return await shown(house, summary.id)
@@ -269,13 +268,13 @@ async def fork(
     return await once(request, who, idempotency_key, body, make)
 
 
-@routes.get("/sessions/{id}/tree", scope="read", gives=list[Node], errors=HERE)
-async def tree(house: House, id: SessionId) -> list[Node]:
+@routes.get("/sessions/{id}/tree", scope="read", gives=Page[Node], errors=HERE)
+async def tree(house: House, id: SessionId) -> Page[Node]:
     """List a session with all forks of its origin, the oldest first; `parent` says which came from which."""
     summary = await house.app.runtime.find(id)
     root = summary.root or summary.id
     kin = sorted((card for card in await house.app.runtime.cards.all() if card.root == root), key=_age)
-    return [Node(**{name: getattr(card, name) for name in Node.__struct_fields__}) for card in kin]
+    return Page(items=[Node(**{name: getattr(card, name) for name in Node.__struct_fields__}) for card in kin])
 
 
 async def shown(house: House, id: str) -> Versioned[SessionView]:
@@ -306,4 +305,4 @@ def _age(card: Card) -> tuple[int, str]:
 
 def _edited(tag: str) -> str:
     """The part of a tag that tells what can be edited."""
-    return tag.strip().removeprefix("W/").strip('"').rpartition("-")[2]
+    return tag.rpartition("-")[2]

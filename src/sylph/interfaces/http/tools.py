@@ -13,7 +13,7 @@ from sylph.core.similar import guess
 from sylph.core.tool import Judged, Tool
 from sylph.engine.policy import Case, decide
 from sylph.interfaces.http.house import House
-from sylph.interfaces.http.route import Routes
+from sylph.interfaces.http.route import Page, Routes
 
 routes = Routes("tools")
 InMode = Annotated[Mode | None, Query(description="What would be decided in this mode; else in the configured one.")]
@@ -38,10 +38,10 @@ class ToolView(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
 
 
-@routes.get("/tools", scope="read", gives=list[ToolView])
-async def list_(house: House, mode: InMode = None, workspace: Folder = "") -> list[ToolView]:
+@routes.get("/tools", scope="read", gives=Page[ToolView])
+async def list_(house: House, mode: InMode = None, workspace: Folder = "") -> Page[ToolView]:
     """Every tool with effect, risk and the decision that would apply now."""
-    return [_view(house, plugin, tool, mode, workspace) for plugin, tool in _tools(house)]
+    return Page(items=[_view(house, plugin, tool, mode, workspace) for plugin, tool in _tools(house)])
 
 
 @routes.get("/tools/{name}", scope="read", gives=ToolView, errors=(404,))

@@ -24,7 +24,7 @@ IN_MEMORY = 1_000_000
 
 
 class ImportedView(Struct, frozen=True, kw_only=True):
-    """A session that was brought in; `known` if it was here already, the same."""
+    """A session that was brought in (201); `known` if it was here already, the same (200)."""
 
     session: str
     events: int
@@ -41,7 +41,14 @@ async def export(house: House, id: SessionId) -> Response:
 
 
 @routes.post(
-    "/sessions/import", scope="admin", gives=ImportedView, status=201, errors=(409, 413), upload=True, accepts=NDJSON
+    "/sessions/import",
+    scope="admin",
+    gives=ImportedView,
+    status=201,
+    other=(200,),
+    errors=(409, 413),
+    upload=True,
+    accepts=NDJSON,
 )
 async def import_(
     house: House,
@@ -60,7 +67,11 @@ async def import_(
             return ImportedView(session=done.session, events=done.events, blobs=done.blobs, known=done.known)
 
         wanted = print + (b"new" if new_id else b"")
-        return await once(request, who, idempotency_key, wanted, bring)
+        return await once(request, who, idempotency_key, wanted, bring, status=_status)
+
+
+def _status(made: ImportedView) -> int:
+    return 200 if made.known else 201
 
 
 async def _received(request: Request, file: IO[bytes]) -> bytes:

@@ -45,13 +45,13 @@ async def get(house: House, id: SessionId, turn: TurnId) -> TurnView:
     raise NotFound(f"There is no turn {turn!r}.", next=["GET …/turns"])
 
 
-@routes.get("/sessions/{id}/changes", scope="read", gives=list[TurnDiff], errors=HERE)
+@routes.get("/sessions/{id}/changes", scope="read", gives=Page[TurnDiff], errors=HERE)
 async def changes(
     house: House, id: SessionId, turn: Annotated[str, Query(max_length=30, description="Only of this turn.")] = ""
-) -> list[TurnDiff]:
+) -> Page[TurnDiff]:
     """List what each turn changed in files, with the differences as far as contents are kept."""
     found = await house.app.runtime.changes((await house.app.runtime.find(id)).id)
-    return [each for each in found if turn in ("", each.turn)]
+    return Page(items=[each for each in found if turn in ("", each.turn)])
 
 
 @routes.get("/sessions/{id}/calls/{call}/output", scope="read", media="text/plain", errors=HERE)

@@ -42,13 +42,13 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
 
 
 class Undone(Struct, frozen=True, kw_only=True):
-    """What an undo came to. `finished` if it was one that a crash had cut off: then that was all."""
+    """What an undo came to. `resumed` if it was one that a crash had cut off, and nothing else was done."""
 
     session: str
     undo: str
     restored: tuple[str, ...]
     left: tuple[FileLeft, ...]
-    finished: bool
+    resumed: bool
 
 
 @routes.get("/sessions/{id}/undo", scope="read", gives=UndoPlan, errors=HERE)
@@ -80,5 +80,5 @@ async def undo(house: House, who: Who, id: SessionId, body: UndoBody) -> Undone:
     done = await runtime.last_undo(summary.id)
     assert done
     return Undone(
-        session=summary.id, undo=done.undo, restored=done.restored, left=done.left, finished=bool(summary.undoing)
+        session=summary.id, undo=done.undo, restored=done.restored, left=done.left, resumed=bool(summary.undoing)
     )

@@ -6,7 +6,7 @@ import os
 from sylph.core.errors import UserError
 from sylph.interfaces.http.files.spot import Spot
 from sylph.interfaces.http.problems import Denied
-from sylph.interfaces.http.route import same
+from sylph.interfaces.http.route import changed, same
 
 # Up to here the version is that of the content itself; to read more for each request would cost too much.
 HASHED = 32_000_000
@@ -35,7 +35,7 @@ def expected(spot: Spot, if_match: str) -> None:
     finally:
         os.close(fd)
     if not same(tag, if_match):
-        raise _changed(spot, tag)
+        raise changed(tag, if_match, spot.shown)
 
 
 def admit(spot: Spot, *, if_match: str, if_none_match: str, overwrite: bool) -> os.stat_result | None:
@@ -50,26 +50,19 @@ def admit(spot: Spot, *, if_match: str, if_none_match: str, overwrite: bool) -> 
     finally:
         os.close(fd)
     if if_none_match and same(tag, if_none_match):
-        raise Denied(f"{spot.shown} exists already.", kind="changed", details={"etag": tag}, next=["use another name"])
+        raise Denied(
+            f"{spot.shown} exists already.", kind="changed", details={"etag": f'"{tag}"'}, next=["use another name"]
+        )
     if if_match and not same(tag, if_match):
-        raise _changed(spot, tag)
+        raise changed(tag, if_match, spot.shown)
     if not (if_match or overwrite):
         raise UserError(
             f"{spot.shown} exists already.",
             kind="exists",
-            details={"etag": tag},
+            details={"etag": f'"{tag}"'},
             next=["give If-Match with the version you saw", "or overwrite=true", "or another name"],
         )
     if not os.access(spot.name, os.W_OK, dir_fd=spot.fd):
         # A rename would get past a file's own write protection; the user meant it.
         raise UserError(f"{spot.shown} is write-protected.", kind="permission_denied", next=["change its mode first"])
     return was
-
-
-def _changed(spot: Spot, tag: str) -> Denied:
-    return Denied(
-        f"Somebody changed {spot.shown} meanwhile.",
-        kind="changed",
-        details={"etag": tag},
-        next=["read it again, then repeat the change"],
-    )

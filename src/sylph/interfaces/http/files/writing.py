@@ -53,6 +53,7 @@ EXAMPLE = WrittenView(path="src/main.py", size=15, modified=1_762_000_000_000, c
     "/workspaces/{workspace}/files/text",
     scope="chat",
     gives=WrittenView,
+    other=(201,),
     errors=(404, 408, 409, 412, 413, 507),
     upload=True,
     example=TextBody(text="print('hello')\n"),
@@ -105,13 +106,14 @@ def _placed(found: Spot, draft: Draft, was: os.stat_result | None) -> Versioned[
         modified=stat.st_mtime_ns // 1_000_000,
         created=was is None,
     )
-    return Versioned(written, tag_of(draft.fd))
+    return Versioned(written, tag_of(draft.fd), 201 if was is None else 200)
 
 
 @routes.put(
     "/workspaces/{workspace}/files/content",
     scope="chat",
     gives=WrittenView,
+    other=(201,),
     errors=(404, 408, 409, 412, 413, 507),
     upload=True,
     accepts="application/octet-stream",

@@ -204,7 +204,7 @@ def _wanted(
     store: bool,
 ) -> Wanted:
     messages = tuple(each for each in told if each.role not in RULES)
-    if not messages or messages[-1].role == "assistant":
+    if not messages or messages[-1].role != "user":
         raise refuse("The last message is not the user's: there is nothing to answer.", "messages")
     if not any(each.text.strip() or each.files for each in fresh(messages)):
         raise refuse("There is nothing in the last message.", "messages")

@@ -9,6 +9,7 @@ from sylph.interfaces.http.openai.begin import RESPONSE
 from sylph.interfaces.http.openai.chat import InputDetails, OutputDetails, finish_of, troubled
 from sylph.interfaces.http.openai.errors import failed
 from sylph.interfaces.http.openai.tale import Tale
+from sylph.interfaces.http.openai.thread import BACKGROUND
 
 Status = Literal["in_progress", "completed", "incomplete", "failed", "cancelled"]
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -105,9 +106,10 @@ class Deleted(Struct, frozen=True, kw_only=True):
     deleted: bool = True
 
 
-def response_id(tale: Tale, number: int, *, store: bool) -> str:
+def response_id(session: str, input: str, number: int, *, store: bool, background: bool) -> str:
     """It tells where the reply is in the log; that of one which is not to be found again leads nowhere."""
-    return f"{RESPONSE}{tale.session}_{tale.input}_{number}{'' if store else '_unstored'}"
+    mark = f"_{BACKGROUND}" if background else "" if store else "_unstored"
+    return f"{RESPONSE}{session}_{input}_{number}{mark}"
 
 
 def item_of(tale: Tale, number: int, status: Status) -> OutputItem:
@@ -116,7 +118,9 @@ def item_of(tale: Tale, number: int, status: Status) -> OutputItem:
     return OutputItem(id=f"msg_{tale.session}_{tale.input}_{number}", status=status, content=parts)
 
 
-def answer_of(tale: Tale, number: int, *, store: bool = True, model: str = "", **more: Any) -> ResponseAnswer:
+def answer_of(
+    tale: Tale, number: int, *, store: bool = True, background: bool = False, model: str = "", **more: Any
+) -> ResponseAnswer:
     """A reply as a response, as far as it has come."""
     reply = tale.replies[number]
     trouble = troubled(tale, number) if tale.whole(number) else None
@@ -124,7 +128,7 @@ def answer_of(tale: Tale, number: int, *, store: bool = True, model: str = "", *
     item: Status = "completed" if status == "completed" else "incomplete"
     error = failed(trouble)[1].error if trouble else None
     return ResponseAnswer(
-        id=response_id(tale, number, store=store),
+        id=response_id(tale.session, tale.input, number, store=store, background=background),
         created_at=tale.created // 1000,
         status=status,
         model=tale.model or model,
@@ -133,6 +137,7 @@ def answer_of(tale: Tale, number: int, *, store: bool = True, model: str = "", *
         error=ResponseError(code=error.code or "", message=error.message) if error and status == "failed" else None,
         incomplete_details=Incomplete(reason=incomplete) if incomplete else None,
         store=store,
+        background=background,
         session=tale.session,
         **more,
     )

@@ -26,8 +26,9 @@ from sylph.interfaces.http.openai.response import (
     ResponseEvent,
     answer_of,
     item_of,
+    response_id,
 )
-from sylph.interfaces.http.openai.thread import by_id
+from sylph.interfaces.http.openai.thread import Found, by_id
 from sylph.interfaces.http.route import JSON, Routes
 from sylph.interfaces.http.who import Who
 
@@ -78,7 +79,8 @@ async def create_response(
     headers = {**HEADERS, SESSION: begun.session}
     more: dict[str, Any] = {
         "store": wanted.store,
-        "model": body.model,
+        "background": body.background,
+        "model": (await house.app.runtime.find(begun.session)).model,
         "instructions": body.instructions,
         "previous_response_id": body.previous_response_id,
         "metadata": wanted.metadata,
@@ -86,7 +88,7 @@ async def create_response(
     if body.stream:
         return StreamingResponse(_stream(told, more), headers=headers, media_type=SSE)
     if body.background:
-        made = _begun(told, {**more, "background": True})
+        made = _begun(told, more)
         return Response(msgspec.json.encode(made), 200, headers, JSON)
     tale = await told.whole()
     if trouble := troubled(tale, begun.number):
@@ -99,7 +101,7 @@ async def create_response(
 async def get_response(house: House, id: Id) -> ResponseAnswer:
     """Get a response that was stored, as far as it has come."""
     found = await by_id(house.app.runtime, id, RESPONSE)
-    return answer_of(found.tale, found.number)
+    return _kept(found)
 
 
 @routes.post("/responses/{id}/cancel", scope="chat", gives=ResponseAnswer, errors=(404, 409), answer=MADE)
@@ -112,7 +114,7 @@ async def cancel_response(house: House, id: Id) -> ResponseAnswer:
             await runtime.send(found.tale.session, Interrupt(reason="cancelled by the client"))
             await runtime.settled(found.tale.session)
     found = await by_id(runtime, id, RESPONSE)
-    return answer_of(found.tale, found.number)
+    return _kept(found)
 
 
 @routes.delete(
@@ -123,6 +125,10 @@ async def delete_response(house: House, id: Id) -> Deleted:
     found = await by_id(house.app.runtime, id, RESPONSE)
     await house.app.runtime.send(found.tale.session, Delete())
     return Deleted(id=id)
+
+
+def _kept(found: Found) -> ResponseAnswer:
+    return answer_of(found.tale, found.number, background=found.background, model=found.summary.model)
 
 
 async def _stream(told: Live, more: dict[str, Any]) -> AsyncGenerator[bytes, None]:
@@ -156,9 +162,9 @@ async def _stream(told: Live, more: dict[str, Any]) -> AsyncGenerator[bytes, Non
 def _begun(told: Live, more: dict[str, Any]) -> ResponseAnswer:
     """The response before anything has come of it."""
     made = answer_of(told.tale, 0, **more)
-    mark = "" if more["store"] else "_unstored"
     begun = told.begun
-    return msgspec.structs.replace(made, id=f"{RESPONSE}{begun.session}_{begun.input}_{begun.number}{mark}")
+    id = response_id(begun.session, begun.input, begun.number, store=more["store"], background=more["background"])
+    return msgspec.structs.replace(made, id=id)
 
 
 def _opening(told: Live, numbers: Iterator[int]) -> Iterator[bytes]:

@@ -20,12 +20,17 @@ PAGE = 500
 BACK = 16
 
 
+# The mark in the id of a response that nobody waits for.
+BACKGROUND = "background"
+
+
 class Found(Struct, frozen=True, kw_only=True):
     """Where a conversation stands: after reply `number` of a turn."""
 
     tale: Tale
     number: int
     summary: Summary
+    background: bool = False
 
     @property
     def asked(self) -> Asked | None:
@@ -101,6 +106,8 @@ async def by_id(runtime: Runtime, id: str, prefix: str) -> Found:
     """A reply by the id that it was given. Raises NotFound."""
     parts = id.removeprefix(prefix).split("_")
     gone = NotFound(f"There is no response {id!r}.", details={"param": "id"}, next=["it may not have been stored"])
+    background = len(parts) == 4 and parts[3] == BACKGROUND
+    parts = parts[:3] if background else parts
     if not id.startswith(prefix) or len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 4:
         raise gone
     session, input, number = parts[0], parts[1], int(parts[2])
@@ -111,7 +118,7 @@ async def by_id(runtime: Runtime, id: str, prefix: str) -> Found:
     tale = told(runtime.log, session, input, seq) if seq else None
     if tale is None or summary.deleted or number >= len(tale.replies):
         raise gone
-    return Found(tale=tale, number=number, summary=summary)
+    return Found(tale=tale, number=number, summary=summary, background=background)
 
 
 async def place(runtime: Runtime, found: Found) -> str:
