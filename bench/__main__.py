@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bench import commands, dialects, load, memory, redact, search, store, streams, turns, undo
+from bench import browser, commands, dialects, load, memory, redact, search, store, streams, turns, undo
 from bench.measure import Row
 
 PARTS = {
@@ -17,6 +17,7 @@ PARTS = {
     "dialects": dialects.rows,
     "load": load.rows,
     "streams": streams.rows,
+    "browser": browser.rows,
 }
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,9 +78,11 @@ def model(tool: str, arguments: dict[str, str]) -> Generator[str]:
 
 
 @contextmanager
-def serving(url: str, mode: str = "ask") -> Generator[Server]:
+def serving(url: str, mode: str = "ask", before: Callable[[Path], None] | None = None) -> Generator[Server]:
     with home() as folder:
-        (folder / "home").mkdir()
+        (folder / "home" / "data").mkdir(parents=True, mode=0o700)
+        if before:
+            before(folder / "home" / "data")
         (folder / "home" / "config.toml").write_text(f'mode = "{mode}"\nmodel = "openai/m"\n{CONFIG}')
         (folder / "work").mkdir()
         (folder / "work" / "notes.txt").write_text("A line of notes.\n" * 20)

@@ -90,15 +90,15 @@ def _turn(number: int) -> list[Draft]:
     return [Draft(fact, number, turn, "sylph", 0) for fact in new]
 
 
-async def fill(log: Log) -> None:
+async def fill(log: Log, session: str = "s") -> None:
     """One session of 100,000 facts."""
     created = facts.SessionCreated(workspace="/", model="m/m", mode="ask")
-    await log.append("s", [Draft(created, 0, "", "user", 0)], expected=0).done
+    await log.append(session, [Draft(created, 0, "", "user", 0)], expected=0).done
     seq, number = 1, 0
     while seq < EVENTS:
         number += 1
         drafts = _turn(number)
-        done = log.append("s", drafts, expected=seq, durable=False).done
+        done = log.append(session, drafts, expected=seq, durable=False).done
         seq += len(drafts)
         if number % 50 == 0:
             await done

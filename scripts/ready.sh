@@ -10,6 +10,7 @@ set_up() {
         src/sylph/providers/local/runtime.lock src/sylph/providers/local/small.lock; do
         [ "$root/$input" -nt "$stamp" ] && return 1
     done
+    [ -z "$(find "$root/web" -name node_modules -prune -o -type f -newer "$stamp" -print -quit)" ] || return 1
     return 0
 }
 

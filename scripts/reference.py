@@ -4,17 +4,21 @@ import json
 import sys
 from pathlib import Path
 
+import typescript
+
 from sylph.core import reference
 from sylph.interfaces.cli.reference import filled
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
 HANDBOOK = DOCS.parent / "handbook"
+EVENTS = DOCS.parent.parent / "web" / "src" / "log" / "events.ts"
 
 
 def pages() -> dict[Path, str]:
     return {
         DOCS / "events.md": reference.page(),
         DOCS / "events.schema.json": json.dumps(reference.schema(), indent=2, ensure_ascii=False) + "\n",
+        EVENTS: typescript.events(reference.schema()),
         **{page: filled(page.read_text(encoding="utf-8")) for page in sorted(HANDBOOK.glob("*.md"))},
     }
 

@@ -25,7 +25,7 @@ async def explain(served: Served, tool: str, **arguments: Any) -> dict[str, Any]
 
 
 async def test_tools_are_told_with_the_decision_of_now(served: Served) -> None:
-    tools = {one["name"]: one for one in (await served.client.get(f"{API}/tools")).json()}
+    tools = {one["name"]: one for one in (await served.client.get(f"{API}/tools")).json()["items"]}
     assert (tools["shell"]["decision"], tools["read"]["decision"]) == ("ask", "allow")
     assert "by arguments" in tools["shell"]["badges"]
     assert "command" in tools["shell"]["schema"]["properties"]

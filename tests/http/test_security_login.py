@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+import segno
 from tests.http.knocking import Home, House, open_house
 
 LOGIN = "/api/v1/login"
@@ -36,6 +37,14 @@ def test_a_link_logs_in_once(house: House) -> None:
     assert (first.status, first.json["name"], first.json["scopes"]) == (200, "phone", ["read"])
     second = house.ask("POST", LOGIN, {"code": code}, token="", source="127.0.2.1")
     assert (second.status, second.kind) == (401, "unauthorized")
+
+
+def test_a_link_comes_as_a_code_for_a_camera_too(house: House) -> None:
+    made = house.ask("POST", "/api/v1/links", {}).json
+    rows = made["qr"]
+    assert rows == ["".join("01"[dark] for dark in row) for row in segno.make(made["url"], micro=False).matrix]
+    assert {len(row) for row in rows} == {len(rows)}
+    assert rows[0].startswith("11111110"), "the finder pattern in the corner"
 
 
 def test_of_many_who_use_a_link_at_the_same_time_one_gets_in(house: House) -> None:

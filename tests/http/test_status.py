@@ -42,6 +42,15 @@ async def test_the_cost_is_told_from_every_side(served: Served, by: str) -> None
     assert mine.json["rows"] == told["rows"]
 
 
+async def test_the_cost_of_each_day_is_told_by_model(served: Served) -> None:
+    told = (await served.client.get(f"{API}/cost/daily", params={"since": "all"})).json()
+    days = (await served.client.get(f"{API}/cost", params={"by": "day", "since": "all"})).json()
+    assert {row["day"] for row in told} == {row["key"] for row in days["rows"]}
+    assert sum(row["cost"] for row in told) == days["total"]["cost"] > 0
+    assert {row["model"] for row in told} == {"openai/scripted"}
+    assert (await served.client.get(f"{API}/cost/daily", params={"since": "never"})).status_code == 400
+
+
 async def test_a_wrong_time_is_refused(served: Served) -> None:
     assert (await served.client.get(f"{API}/cost", params={"since": "yesterday-ish"})).status_code == 400
     assert (await served.client.get(f"{API}/cost", params={"by": "mood"})).status_code == 422

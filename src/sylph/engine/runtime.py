@@ -375,6 +375,8 @@ class Runtime:
         return sorted(found, key=lambda task: task.started, reverse=True)
 
     async def whole(self, session: str, call: str) -> str | None:
+        if not self._log.head(session).seq:
+            raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
         return whole(self._log, session, call)
 
     async def fork(self, session: str, *, at: int | None = None, id: str = "") -> str:

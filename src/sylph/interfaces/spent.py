@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sylph.app import App, store_of
 from sylph.core.errors import UserError
-from sylph.engine.budget.costs import By, Cost, costs, held, summed
+from sylph.engine.budget.costs import By, Cost, costs, daily, held, summed
 from sylph.interfaces import allowance
 from sylph.interfaces.aside import aside
 
@@ -32,6 +32,12 @@ async def spent(app: App, by: By, since: str) -> Spent:
     rows += held(await app.put_aside(), began)
     budgets = list(allowance.rows(await app.budgets()))
     return Spent(by=by, since=began, rows=rows, total=summed(rows), budgets=budgets)
+
+
+async def spent_daily(app: App, since: str) -> dict[tuple[str, str], Cost]:
+    """By day and model."""
+    began = begin(since)
+    return await aside(store_of(app.config), lambda query: daily(query, began))
 
 
 def begin(since: str) -> int:

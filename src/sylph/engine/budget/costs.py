@@ -1,6 +1,6 @@
 """What was spent, seen from one side: by day, session, model, role, label, faculty or tool. A fold of the log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -35,17 +35,23 @@ class Cost(msgspec.Struct):
 def costs(query: Query, by: By, since: int, faculties: Mapping[str, str]) -> list[Cost]:
     """The rows in order: days as they came, everything else the dearest first. `faculties` has the plugin of a tool."""
     rows: dict[str, Cost] = {}
-    for (session,) in query("select id from session", ()):
-        if not query("select 1 from event where session = ? and ts >= ? limit 1", (session, since)):
-            continue
-        part = spending.read(query, session)
-        for spend in part.spends:
-            if spend.model and spend.ts >= since:
-                _count(rows, spend, _keys(by, spend, part, faculties))
+    for part, spend in _spends(query, since):
+        _count(rows, spend, _keys(by, spend, part, faculties))
     found = list(rows.values())
     if by == "day":
         return sorted(found, key=lambda row: row.key)
     return sorted(found, key=lambda row: (-row.cost, -row.input - row.output, row.key))
+
+
+def daily(query: Query, since: int) -> dict[tuple[str, str], Cost]:
+    """By day and model, the days as they came."""
+    rows: dict[str, Cost] = {}
+    places: dict[str, tuple[str, str]] = {}
+    for _, spend in _spends(query, since):
+        key = f"{day(spend.ts)} {spend.model}"
+        places[key] = (day(spend.ts), spend.model)
+        _count(rows, spend, [key])
+    return {places[key]: rows[key] for key in sorted(rows)}
 
 
 def held(holds: Sequence[Hold], since: int) -> list[Cost]:
@@ -67,6 +73,16 @@ def summed(rows: list[Cost]) -> Cost:
         for name in Cost.__struct_fields__[1:]:
             setattr(whole, name, getattr(whole, name) + getattr(row, name))
     return whole
+
+
+def _spends(query: Query, since: int) -> Iterator[tuple[Part, Spend]]:
+    for (session,) in query("select id from session", ()):
+        if not query("select 1 from event where session = ? and ts >= ? limit 1", (session, since)):
+            continue
+        part = spending.read(query, session)
+        for spend in part.spends:
+            if spend.model and spend.ts >= since:
+                yield part, spend
 
 
 def _keys(by: By, spend: Spend, part: Part, faculties: Mapping[str, str]) -> list[str]:  # noqa: PLR0911 - a table

@@ -31,6 +31,7 @@ from sylph.interfaces.http import (
     status,
     streams,
     tools,
+    webapp,
 )
 from sylph.interfaces.http.files import archive, deleting, listing, moving, reading, searching, workspaces, writing
 from sylph.interfaces.http.house import House
@@ -47,6 +48,7 @@ SUBJECTS: tuple[Routes, ...] = (
     login.routes,
     keyring.routes,
     pages.routes,
+    webapp.routes,
     *session_routes.SUBJECTS,
     streams.routes,
     config.routes,

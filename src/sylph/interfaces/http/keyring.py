@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.keys import DAY, LINK, NAME, Key
@@ -42,6 +43,8 @@ class MadeLink(Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str
     expires: int
     fingerprint: str = ""
+    qr: list[str] = []
+    """The address as a QR code, row by row: 1 is dark. A margin of 4 belongs around it."""
 
 
 KEY = Key(id="7kq2mzxw4tbd", kind="token", name="laptop", scopes=("read", "chat"), created=1_790_000_000_000)
@@ -91,7 +94,15 @@ async def revoke(house: House, id: str) -> None:
 )
 async def link(house: House, body: LinkBody) -> MadeLink:
     """Make a link that logs a browser in: once, within ten minutes."""
-    return new_link(house, body.name, body.scopes)
+    made = new_link(house, body.name, body.scopes)
+    return replace(made, qr=squares(made.url))
+
+
+def squares(text: str) -> list[str]:
+    """A text as a QR code."""
+    import segno
+
+    return ["".join("1" if dark else "0" for dark in row) for row in segno.make(text, micro=False).matrix]
 
 
 def new_link(house: House, name: str, scopes: tuple[Scope, ...]) -> MadeLink:

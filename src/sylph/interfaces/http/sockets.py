@@ -57,7 +57,15 @@ async def door(websocket: WebSocket) -> None:
         await websocket.send_denial_response(problems.answer_error(error))
         return
     await websocket.accept()
-    line.say(wire.Opened(client=line.client, sessions={}, beat_ms=house.hub.beat_ms, version=__version__))
+    line.say(
+        wire.Opened(
+            client=line.client,
+            sessions={},
+            beat_ms=house.hub.beat_ms,
+            version=__version__,
+            started=int(house.started * 1000),
+        )
+    )
 
     async def write(data: bytes) -> None:
         await websocket.send_text(data.decode())

@@ -16,7 +16,7 @@ from sylph.interfaces import checks
 from sylph.interfaces.checks import Finding
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Routes
-from sylph.interfaces.spent import Spent, spent
+from sylph.interfaces.spent import Spent, spent, spent_daily
 from sylph.interfaces.standing import look
 
 routes = Routes("status")
@@ -124,6 +124,18 @@ class CostRow(Struct, frozen=True, kw_only=True):
     unpriced: int
 
 
+class DailyRow(Struct, frozen=True, kw_only=True):
+    """What one model was used for on one day. What `unpriced` calls cost is not in it."""
+
+    day: str
+    model: str
+    calls: int
+    input: int
+    output: int
+    cost: int
+    unpriced: int
+
+
 class DoctorView(Struct, frozen=True, kw_only=True):
     ok: bool
     findings: list[Finding]
@@ -154,6 +166,27 @@ async def cost(
 ) -> Spent:
     """What was spent, and how the budgets stand."""
     return await spent(house.app, by, since)
+
+
+@routes.get("/cost/daily", scope="read", gives=list[DailyRow])
+async def cost_daily(
+    house: House,
+    since: Annotated[str, Query(max_length=40, description="12h, 7d, 4w, 2026-11-01, or all.")] = "30d",
+) -> list[DailyRow]:
+    """What was spent on each day with each model, the oldest day first."""
+    rows = await spent_daily(house.app, since)
+    return [
+        DailyRow(
+            day=day,
+            model=model,
+            calls=row.calls,
+            input=row.input,
+            output=row.output,
+            cost=row.cost,
+            unpriced=row.unpriced,
+        )
+        for (day, model), row in rows.items()
+    ]
 
 
 @routes.get("/doctor", scope="admin", gives=DoctorView)

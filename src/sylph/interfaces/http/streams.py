@@ -137,7 +137,15 @@ async def stream(
     await house.hub.look(line, places.at)
     house.hub.follow(line, places.places)
     opened = dict(line.reader.after)
-    line.open(Opened(client=line.client, sessions=opened, beat_ms=house.hub.beat_ms, version=__version__))
+    line.open(
+        Opened(
+            client=line.client,
+            sessions=opened,
+            beat_ms=house.hub.beat_ms,
+            version=__version__,
+            started=int(house.started * 1000),
+        )
+    )
     return Stream(house.hub, line)
 
 

@@ -21,6 +21,11 @@ PAGE = (
     b"media-src 'self' blob:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; "
     b"base-uri 'none'; frame-ancestors 'none'",
 )
+# The app turns text into markup in one place only, through its sanitiser: nothing else may, whatever slips in.
+TRUSTING = "require-trusted-types-for 'script'; trusted-types dompurify svelte-trusted-html sylph-worker"
+APP_POLICY = f"{PAGE[1].decode()}; {TRUSTING}"
+# A worker obeys the policy it comes with: this one fetches parts of the app, and nothing else.
+WORKER_POLICY = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 NO_STORE = (b"cache-control", b"no-store")
 STRICT = (b"strict-transport-security", b"max-age=31536000")
 # A route may say these itself.

@@ -26,12 +26,16 @@ class Message(Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class Opened(Message, frozen=True, kw_only=True, tag="stream.opened"):
-    """The stream stands. `sessions` are those it follows, each with the last fact the client has."""
+    """The stream stands. `sessions` are those it follows, each with the last fact the client has.
+
+    `started` is when the server was, in milliseconds since 1970: another time is another process.
+    """
 
     client: str
     sessions: dict[str, int]
     beat_ms: int
     version: str
+    started: int
 
 
 class Subscribed(Message, frozen=True, kw_only=True, tag="stream.subscribed"):

@@ -34,7 +34,7 @@ const may = (login) => (login.scopes.includes("admin") ? "everything" : login.sc
 function greet(login, before = "") {
   show(`${before}You are logged in. This login is called “${login.name}” and may ${may(login)}.`, { inside: true });
   const goal = back();
-  at("on").href = goal?.href ?? "/docs";
+  at("on").href = goal?.href ?? "/";
   if (goal && !before) location.replace(goal);
 }
 const fail = (error) => show(error.message, { wrong: true });

@@ -1,0 +1,108 @@
+"""The browser app, as it was built into the package: one page for all its addresses, and the files that it needs."""
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Header
+from fastapi import Path as Part
+from starlette.responses import Response
+
+from sylph.core.errors import NotFound
+from sylph.interfaces.http.access.headers import APP_POLICY, WORKER_POLICY
+from sylph.interfaces.http.route import Routes
+
+routes = Routes("pages", prefix="")
+APP = Path(__file__).parent / "app"
+# The same names as in web/src/router.svelte.ts.
+PAGES = ("chat", "timeline", "dashboard", "files", "settings")
+HTML = "text/html; charset=utf-8"
+KINDS = {
+    ".html": HTML,
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+# All else is data, and may nothing.
+POLICIES = {"index.html": APP_POLICY, "sw.js": WORKER_POLICY}
+UNBUILT = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sylph</title></head><body><main>
+<h1>Sylph serves, without its browser app</h1>
+<p>The app is built when Sylph is set up, and that did not work here.
+<code>python web/build.py</code> in the checkout says why.</p>
+<p><a href="/docs">The API</a> works all the same.</p></main></body></html>"""
+Accepted = Annotated[str, Header(alias="accept-encoding", include_in_schema=False)]
+
+
+@routes.get("/", scope=None, media="text/html")
+async def home(accepted: Accepted = "") -> Response:
+    """The browser app."""
+    return page(accepted)
+
+
+@routes.get("/assets/{name}", scope=None, media="*/*", errors=(404,))
+async def asset(name: Annotated[str, Part(max_length=200)], accepted: Accepted = "") -> Response:
+    """A part of the browser app, for ever the same under its name."""
+    return file(f"assets/{name}", accepted, "public, max-age=31536000, immutable")
+
+
+@routes.get("/sw.js", scope=None, media="text/javascript", errors=(404,))
+async def worker(accepted: Accepted = "") -> Response:
+    """What keeps the app at hand while there is no network."""
+    return file("sw.js", accepted)
+
+
+@routes.get("/manifest.webmanifest", scope=None, media="application/manifest+json", errors=(404,))
+async def manifest(accepted: Accepted = "") -> Response:
+    """What makes the app installable."""
+    return file("manifest.webmanifest", accepted)
+
+
+@routes.get("/icons/{name}", scope=None, media="*/*", errors=(404,))
+async def icon(name: Annotated[str, Part(max_length=200)], accepted: Accepted = "") -> Response:
+    """An icon of the app."""
+    return file(f"icons/{name}", accepted, "public, max-age=86400")
+
+
+def _place(name: str) -> None:
+    @routes.get(f"/{name}", scope=None, media="text/html")
+    async def here(accepted: Accepted = "") -> Response:
+        """A page of the browser app."""
+        return page(accepted)
+
+    @routes.get(f"/{name}/{{rest:path}}", scope=None, media="text/html")
+    async def below(accepted: Accepted = "") -> Response:
+        """A page of the browser app."""
+        return page(accepted)
+
+
+def page(accepted: str) -> Response:
+    if "index.html" not in contents():
+        return Response(UNBUILT, 503, media_type=HTML)
+    return file("index.html", accepted)
+
+
+def file(name: str, accepted: str, cache_control: str = "no-cache") -> Response:
+    """A file of the app, as small as the client takes it. Names are looked up, and never made into paths."""
+    known = contents()
+    if name not in known or name.endswith(".gz"):
+        raise NotFound(f"The app has no file {name!r}.")
+    small = f"{name}.gz" if f"{name}.gz" in known and "gzip" in accepted else name
+    headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
+    if name in POLICIES:
+        headers["Content-Security-Policy"] = POLICIES[name]
+    if small != name:
+        headers["Content-Encoding"] = "gzip"
+    kind = KINDS.get(Path(name).suffix, "application/octet-stream")
+    return Response(known[small].read_bytes(), media_type=kind, headers=headers)
+
+
+@cache
+def contents() -> dict[str, Path]:
+    return {path.relative_to(APP).as_posix(): path for path in APP.rglob("*") if path.is_file()}
+
+
+for _name in PAGES:
+    _place(_name)

@@ -1,0 +1,145 @@
+"""Turns: steered, queued, stopped, held, run again, changed, copied, put back."""
+
+import pytest
+from playwright.async_api import expect
+from tests.browser.person import Person
+from tests.model_server import call, say
+
+SLOW = {"delay": 0.15, "chunk": 4}
+LONG = "This is a long answer that takes its time, word by word, until it is at its end."
+
+
+@pytest.mark.script(say(LONG, **SLOW), say("As you wish."))
+async def test_what_is_said_meanwhile_steers(person: Person) -> None:
+    page = person.page
+    await person.begin("Tell me")
+    await person.see("This is a")
+    await person.say("Shorter, please")
+    await expect(page.get_by_role("list", name="Waiting messages")).to_contain_text("Shorter, please")
+    await person.see("said meanwhile")
+    await person.see("As you wish.")
+    await expect(page.get_by_role("list", name="Waiting messages")).to_have_count(0)
+
+
+@pytest.mark.script(say(LONG, **SLOW), say("And now the other."))
+async def test_what_waits_can_be_taken_back(person: Person) -> None:
+    page = person.page
+    await person.begin("Tell me")
+    await person.see("This is a")
+    box = page.get_by_label("Message", exact=True)
+    await box.fill("first for later")
+    await box.press("Alt+Enter")
+    await box.fill("second for later")
+    await page.get_by_role("button", name="Send when this is done").click()
+    waiting = page.get_by_role("list", name="Waiting messages").get_by_role("listitem")
+    await expect(waiting).to_have_count(2)
+    await waiting.filter(has_text="first").get_by_role("button", name="Withdraw").click()
+    await expect(waiting).to_have_count(1)
+    await person.see("And now the other.")
+    await expect(page.get_by_role("log").get_by_text("second for later")).to_be_visible()
+    await expect(page.get_by_text("first for later")).to_have_count(0)
+
+
+@pytest.mark.script(say(LONG * 5, **SLOW), say("Now it works."))
+async def test_stop_and_retry(person: Person) -> None:
+    page = person.page
+    await person.begin("Tell me")
+    await person.see("This is a")
+    await page.get_by_role("button", name="Stop").click()
+    await person.see("Stopped")
+    await page.get_by_role("log").get_by_role("button", name="Retry").last.click()
+    await person.see("Now it works.")
+    await person.see("replaced")
+
+
+@pytest.mark.script(call("list", path=".", how={"delay": 0.3}), say("Then I go on."))
+async def test_work_is_held_and_goes_on(person: Person) -> None:
+    page = person.page
+    await person.begin("Look")
+    await page.get_by_role("button", name="Pause").click()
+    await person.see("The work is paused.")
+    await page.get_by_role("button", name="Go on").click()
+    await person.see("Then I go on.")
+
+
+@pytest.mark.script(say("Wrong."), say("Right."))
+async def test_a_message_is_changed_and_run_again(person: Person) -> None:
+    page = person.page
+    await person.begin("What is 2 + 3?")
+    await person.see("Wrong.")
+    await person.see("Done")
+    await page.get_by_role("article", name="You").hover()
+    await page.get_by_role("button", name="Edit", exact=True).click()
+    await page.get_by_role("log").get_by_label("Edit").fill("What is 2 + 2?")
+    await page.get_by_role("button", name="Run with these words").click()
+    await person.see("Right.")
+    await expect(page.get_by_role("article", name="You")).to_have_count(2)
+    await expect(page.get_by_role("article", name="You").last).to_contain_text("What is 2 + 2?")
+
+
+@pytest.mark.script(say("One."), say("Two."), say("Three."))
+async def test_a_copy_begins_at_any_message(person: Person) -> None:
+    page = person.page
+    id = await person.begin("First")
+    await person.see("One.")
+    await person.see("Done")
+    await person.say("Second")
+    await person.see("Two.")
+    await expect(page.get_by_text("Done")).to_have_count(2)
+    second = page.get_by_role("article", name="You").last
+    await second.hover()
+    await second.get_by_role("button", name="Fork from here").click()
+    await expect(page).not_to_have_url(f"**/{id}")
+    await person.see("A copy of another session up to here")
+    await expect(page.get_by_text("Two.")).to_have_count(0)
+    # What it begins before stands ready to be said again.
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("Second")
+    await person.say("Another second")
+    await person.see("Three.")
+    await page.get_by_role("link", name="the original").click()
+    await person.see("Two.")
+    first = page.get_by_role("article", name="Sylph").first
+    await first.hover()
+    await first.get_by_role("button", name="Fork from here").click()
+    await person.see("A copy of another session up to here")
+    await expect(page.get_by_text("One.")).to_be_visible()
+
+
+@pytest.mark.script(call("write", path="a.txt", content="one\ntwo\n"), say("Written."))
+async def test_changes_are_seen_and_put_back(person: Person) -> None:
+    page, file = person.page, person.served.sylph.workspace / "a.txt"
+    await person.begin("Write it")
+    await page.get_by_role("button", name="Allow once").click()
+    await person.see("Written.")
+    await page.locator("summary", has_text="1 file changed").click()
+    await expect(page.locator("footer tr.added")).to_have_count(2)
+    await page.get_by_role("button", name="Undo changes").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator("tr.removed")).to_have_count(2)
+    assert file.exists()
+    await dialog.get_by_role("button", name="Put back").click()
+    await person.see("1 file was put back.")
+    assert not file.exists()
+    await expect(page.get_by_role("button", name="Undo changes")).to_have_count(0)
+    await person.say("/undo redo")
+    await dialog.get_by_role("button", name="Put back").click()
+    await expect(page.get_by_role("button", name="Undo changes")).to_be_visible()
+    assert file.read_text() == "one\ntwo\n"
+
+
+@pytest.mark.script(call("write", path="a.txt", content="one\n"), say("Written."))
+async def test_an_undo_leaves_what_somebody_else_changed(person: Person) -> None:
+    page, file = person.page, person.served.sylph.workspace / "a.txt"
+    await person.begin("Write it")
+    await page.get_by_role("button", name="Allow once").click()
+    await person.see("Written.")
+    await expect(page.get_by_role("button", name="Undo changes")).to_be_visible()
+    file.write_text("somebody else\n")
+    await page.get_by_role("button", name="Undo changes").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("These would be left alone")
+    await expect(dialog.get_by_role("button", name="Put back")).to_have_count(0)
+    await dialog.get_by_label("Also what somebody else changed since").check()
+    await dialog.get_by_role("button", name="Put back").click()
+    await person.see("1 file was put back.")
+    assert not file.exists()

@@ -1,0 +1,106 @@
+"""However often the line is cut, the page reloaded or the server killed: it ends in the page that anybody else sees."""
+
+import asyncio
+import random
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Page, expect
+from tests.browser.person import Person
+from tests.flows.program import Model
+from tests.http.served import Served
+from tests.model_server import Asked, ModelServer, Step, call, say
+
+TEXT = "\n\n".join(f"{number}. This is **paragraph** {number}, with `code` in it." for number in range(12))
+STEPS = (
+    Step(text="I look first. " * 8, calls=(("list", {"path": "."}),), delay=0.03, reasoning="Where am I? " * 8),
+    call("write", path="one.txt", content="one\n" * 30, how={"delay": 0.03}),
+    call("shell", command="for n in 1 2 3 4 5 6; do echo line $n; sleep 0.1; done"),
+    say(TEXT, delay=0.02),
+)
+
+
+def script(asked: Asked) -> Step:
+    """By what was done already: whoever asks again hears the same again."""
+    items = asked.json["messages"]
+    return STEPS[min(sum(item["role"] == "tool" for item in items), len(STEPS) - 1)]
+
+
+@pytest.fixture
+async def scripted(model: Model) -> ModelServer:
+    return await model(script)
+
+
+class House:
+    """A server that comes back at its old place."""
+
+    def __init__(self, served: Served) -> None:
+        self._served, self._process = served, served.process
+        self.mine: list[Process] = []
+
+    async def kill(self) -> None:
+        self._process.kill()
+        await self._process.wait()
+        port = str(urlsplit(self._served.url).port)
+        self._process = await self._served.sylph.start("serve", "--port", port)
+        self.mine.append(self._process)
+        assert self._process.stdout
+        await self._process.stdout.readline()
+
+    async def end(self) -> None:
+        for process in self.mine:
+            if process.returncode is None:
+                process.terminate()
+            await process.communicate()
+
+
+@pytest.fixture
+async def house(served: Served) -> AsyncGenerator[House, None]:
+    made = House(served)
+    yield made
+    await made.end()
+
+
+async def text(page: Page) -> list[str]:
+    """What the page says, once it says the same twice."""
+    was: list[str] = []
+    for _ in range(60):
+        now = [await page.locator(place).first.inner_text() for place in ("main", "header")]
+        if now == was:
+            return now
+        was = now
+        await page.wait_for_timeout(250)
+    raise AssertionError(f"The page does not stand still: {was}")
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_any_schedule_of_cuts_ends_in_the_same_page(person: Person, house: House, seed: int) -> None:
+    page, chance = person.page, random.Random(seed)
+    made = await person.served.session(title="Cut", mode="trust")
+    await page.goto(f"/chat/{made['id']}")
+    await person.say("Do it all.")
+    # Each way at least once, in any order.
+    acts = ["kill", "away", "reload", "away", "reload"]
+    chance.shuffle(acts)
+    for act in acts:
+        await asyncio.sleep(chance.uniform(0.1, 0.9))
+        if act == "kill":
+            await house.kill()
+        elif act == "reload":
+            await page.reload()
+        else:
+            await page.context.set_offline(True)
+            await asyncio.sleep(chance.uniform(0.1, 0.6))
+            await page.context.set_offline(False)
+    await expect(page.get_by_text("paragraph 11")).to_be_visible(timeout=40_000)
+    await expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=20_000)
+    seen = await text(page)
+    fresh = await page.context.new_page()
+    await fresh.goto(page.url)
+    await expect(fresh.get_by_text("paragraph 11")).to_be_visible()
+    assert seen == await text(fresh)
+    assert "Do it all." in seen[0] or await page.locator(".row").count()
+    person.complaints = [said for said in person.complaints if "ERR_INTERNET_DISCONNECTED" not in said]

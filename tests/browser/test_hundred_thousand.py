@@ -1,0 +1,44 @@
+"""A session of 100,000 facts is opened like any other."""
+
+import re
+
+import pytest
+from bench.store import EVENTS, fill
+from playwright.async_api import expect
+from tests.browser.person import Person
+from tests.flows.program import Sylph
+
+from sylph.engine.log import Log
+
+ID = "longsession1"
+
+
+@pytest.fixture
+async def filled(sylph: Sylph) -> None:
+    data = sylph.home / "sylph" / "data"
+    data.mkdir(parents=True, mode=0o700, exist_ok=True)
+    log = Log.open(data / "events.db")
+    await fill(log, ID)
+    log.close()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.usefixtures("filled")
+async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
+    page = person.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/facts" in request.url else None)
+    await page.goto(f"/chat/{ID}")
+    frame = page.get_by_role("log")
+    await expect(frame.locator(".row").last).to_be_visible(timeout=60_000)
+    await page.wait_for_timeout(500)
+    assert await frame.evaluate("(one) => one.scrollHeight - one.scrollTop - one.clientHeight") < 40
+    # The newest page of facts is asked for, and not what came long before.
+    places = [int(re.findall(r"after=(\d+)", url)[0]) for url in asked]
+    assert places
+    assert min(places) > EVENTS - 3000
+    for _ in range(6):
+        await frame.evaluate("(one) => one.scrollBy(0, -1500)")
+        await page.wait_for_timeout(150)
+        assert await page.evaluate("document.querySelectorAll('*').length") < 3000
+    assert await frame.evaluate("(one) => one.scrollTop") > 0

@@ -1,0 +1,22 @@
+/** Answers to what a session asks; where somebody else was faster, who that was. */
+
+import { Problem } from "../net/api";
+import { app } from "../state/app.svelte";
+import { words } from "../words";
+import * as acts from "./acts";
+import type { Desk } from "./desk.svelte";
+
+export async function answered(desk: Desk, answers: acts.Said[]): Promise<boolean> {
+  try {
+    await acts.answer(desk.session, answers);
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.kind === "answered") {
+      const { by = "", answer = "" } = error.details;
+      desk.say(by ? words.chat.late(by, words.ask.said[answer] ?? answer) : error.message);
+    } else {
+      app.fail(error);
+    }
+    return false;
+  }
+}

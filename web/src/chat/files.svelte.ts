@@ -1,0 +1,28 @@
+/** The files that will go with a message. */
+
+import { type Attached, attached, room } from "./attach";
+
+export class Files {
+  list = $state.raw<Attached[]>([]);
+
+  /** Takes files in; what it returns are the reasons why some were not. */
+  async add(files: Iterable<File>): Promise<string[]> {
+    const why: string[] = [];
+    for (const file of files) {
+      const made = await attached(file);
+      const full = typeof made === "string" ? made : room(this.list, made);
+      if (typeof made === "string" || full) why.push(full);
+      else this.list = [...this.list, made.kind === "picture" ? { ...made, url: URL.createObjectURL(file) } : made];
+    }
+    return why;
+  }
+
+  remove(file: Attached): void {
+    if (file.url) URL.revokeObjectURL(file.url);
+    this.list = this.list.filter((one) => one.id !== file.id);
+  }
+
+  clear(): void {
+    for (const file of this.list) this.remove(file);
+  }
+}

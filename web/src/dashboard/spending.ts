@@ -1,0 +1,79 @@
+/** What was spent, as a chart and as a table: every day of the span, each model a part of the day. */
+
+export interface Daily {
+  day: string;
+  model: string;
+  calls: number;
+  input: number;
+  output: number;
+  cost: number;
+  unpriced: number;
+}
+
+export type Measure = "cost" | "tokens";
+
+export interface Spending {
+  days: string[];
+  series: { label: string; values: number[] }[];
+}
+
+const A_DAY = 86_400_000;
+/** So many models are told apart; the rest is one. */
+export const APART = 7;
+
+/** The last `count` days up to now, as the server names them. */
+export function daysUntil(now: number, count: number): string[] {
+  return Array.from({ length: count }, (_, at) => dayOf(now - (count - 1 - at) * A_DAY));
+}
+
+export function dayOf(ts: number): string {
+  const date = new Date(ts);
+  const two = (part: number): string => String(part).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/** Days without anything are days, too: an axis that leaves them out would lie. */
+export function spending(rows: readonly Daily[], days: string[], measure: Measure, other: string): Spending {
+  const value = (row: Daily): number => (measure === "cost" ? row.cost : row.input + row.output);
+  const all = [...new Set([...days, ...rows.map((row) => row.day)])].sort();
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + value(row));
+  const models = [...totals].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([model]) => model);
+  const apart = models.length > APART ? models.slice(0, APART - 1) : models;
+  const names = apart.length < models.length ? [...apart, other] : apart;
+  const at = new Map(all.map((day, index) => [day, index]));
+  const series = names.map((label) => ({ label, values: all.map(() => 0) }));
+  for (const row of rows) {
+    const one = series[apart.indexOf(row.model)] ?? series.at(-1);
+    const index = at.get(row.day) ?? 0;
+    if (one) one.values[index] = (one.values[index] ?? 0) + value(row);
+  }
+  return { days: all, series };
+}
+
+export interface ModelSum {
+  model: string;
+  calls: number;
+  tokens: number;
+  cost: number;
+  unpriced: number;
+  /** Of all, from 0 to 1. */
+  share: number;
+}
+
+export function byModel(rows: readonly Daily[]): ModelSum[] {
+  const sums = new Map<string, ModelSum>();
+  for (const row of rows) {
+    const sum = sums.get(row.model) ?? { model: row.model, calls: 0, tokens: 0, cost: 0, unpriced: 0, share: 0 };
+    sums.set(row.model, sum);
+    sum.calls += row.calls;
+    sum.tokens += row.input + row.output;
+    sum.cost += row.cost;
+    sum.unpriced += row.unpriced;
+  }
+  const list = [...sums.values()];
+  const cost = list.reduce((all, one) => all + one.cost, 0);
+  const tokens = list.reduce((all, one) => all + one.tokens, 0);
+  for (const one of list) one.share = cost ? one.cost / cost : tokens ? one.tokens / tokens : 0;
+  return list.sort((a, b) => b.cost - a.cost || b.tokens - a.tokens);
+}

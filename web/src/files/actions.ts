@@ -1,0 +1,45 @@
+/** What can be done with a file or a folder, as its menu lists it. */
+
+import { pathOf, router } from "../router.svelte";
+import { words } from "../words";
+import type { Item } from "./Menu.svelte";
+import type { Carrying } from "./naming";
+import { shown } from "./paths";
+import type { Entry, Store, Workspace } from "./store";
+
+export interface Hands {
+  store: Store;
+  workspace: Workspace;
+  /** Whether one may change files. */
+  may: boolean;
+  name(wish: Carrying): void;
+  remove(entry: { path: string }): void;
+  zip(path: string): void;
+}
+
+export type Target = Pick<Entry, "path" | "kind">;
+
+export function actionsOf(hands: Hands): (target: Target) => Item[] {
+  const { store, may } = hands;
+  return ({ path, kind }) => {
+    const named = (what: "rename" | "move" | "copy"): Item => ({ label: words.files[what], go: () => hands.name({ what, path }) });
+    const items: Item[] = [];
+    if (kind === "folder") items.push({ label: words.files.zip, go: () => hands.zip(path) });
+    if (kind === "file") items.push({ label: words.files.download, go: () => download(store.bytes(path)) });
+    if (!may) return items;
+    const asking = { label: words.files.askAbout, go: () => router.go(question(hands.workspace, path)) };
+    return [...items, asking, named("rename"), named("move"), named("copy"), { label: words.files.remove, danger: true, go: () => hands.remove({ path }) }];
+  };
+}
+
+/** The start page, with the workspace chosen and the path in the box. */
+export function question(workspace: Workspace, path: string): string {
+  const query = new URLSearchParams({ workspace: workspace.path, text: words.files.question(shown(path)) });
+  return `${pathOf("chat")}?${query}`;
+}
+
+function download(address: string): void {
+  const link = document.createElement("a");
+  [link.href, link.download] = [address, ""];
+  link.click();
+}

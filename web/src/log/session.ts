@@ -1,0 +1,213 @@
+/** What the app knows of a session: made of its events alone, by `fold.ts`. */
+
+import type {
+  Asked,
+  FileChange,
+  Image,
+  Reach,
+  SessionCreated,
+  Step,
+  SylphEvent,
+  Trouble,
+  TurnEnded,
+  Usage,
+} from "./events";
+
+export type Mode = SessionCreated["mode"];
+export type Outcome = TurnEnded["outcome"];
+export type CallState = "called" | "waiting" | "refused" | "running" | "done" | "failed";
+
+/** A call of a tool, from the wish to its result. */
+export interface Call {
+  id: string;
+  name: string;
+  arguments: string;
+  state: CallState;
+  seq: number;
+  began: number;
+  ended: number;
+  decision: string;
+  reason: string;
+  by: string;
+  effect: string;
+  risk: string;
+  reach: Reach;
+  output: string;
+  /** What it prints while it runs; the result takes its place. */
+  live: string;
+  exit: number | null;
+  trouble: Trouble | null;
+  ms: number;
+  whole: boolean;
+  wholeBytes: number;
+  dry: boolean;
+  images: Image[];
+  changes: FileChange[];
+  /** What it may have changed that cannot be put back. */
+  gaps: string[];
+  /** Its changes were put back. */
+  undone: boolean;
+}
+
+/** Something a person said. */
+export interface Said {
+  kind: "said";
+  seq: number;
+  ts: number;
+  id: string;
+  text: string;
+  images: Image[];
+  actor: string;
+  steered: boolean;
+}
+
+/** Something the model said. */
+export interface Told {
+  kind: "told";
+  seq: number;
+  ts: number;
+  model: string;
+  text: string;
+  reasoning: string;
+  usage: Usage;
+  cost: number | null;
+  ms: number;
+  firstMs: number;
+}
+
+export interface Called {
+  kind: "called";
+  seq: number;
+  ts: number;
+  call: Call;
+}
+
+/** Something Sylph has to say: a failure, a fallback, a summary made, a file put back. */
+export interface Note {
+  kind: "note";
+  seq: number;
+  ts: number;
+  tone: "plain" | "warn" | "bad";
+  about: string;
+  text: string;
+  /** The event itself, for whoever tells it in words. */
+  fact: SylphEvent;
+}
+
+export type Item = Said | Told | Called | Note;
+
+/** A question with its answer, once there is one. */
+export interface Question {
+  seq: number;
+  ts: number;
+  asked: Asked;
+  answer: string;
+  reason: string;
+  by: string;
+  open: boolean;
+  turn: string;
+}
+
+/** What arrives piece by piece, until the fact that holds it whole. */
+export interface Live {
+  text: string;
+  reasoning: string;
+  args: { name: string; text: string }[];
+  progress: string;
+}
+
+/** What happened between a message and the end of the work on it; `id` is empty for what lies between turns. */
+export interface Turn {
+  key: string;
+  id: string;
+  first: number;
+  began: number;
+  ended: number;
+  outcome: Outcome | "";
+  trouble: Trouble | null;
+  retryOf: string;
+  /** The model no longer sees it: it was replaced. */
+  rewound: boolean;
+  rounds: number;
+  cost: number;
+  items: Item[];
+}
+
+export interface Waiting {
+  id: string;
+  text: string;
+  follow: boolean;
+  images: Image[];
+}
+
+export interface Session {
+  id: string;
+  seq: number;
+  title: string;
+  workspace: string;
+  model: string;
+  mode: Mode;
+  sandbox: boolean;
+  label: string;
+  parent: string;
+  deleted: boolean;
+  archived: boolean;
+  pinned: boolean;
+  /** How far a person has seen it. */
+  seen: number;
+  state: string;
+  updated: number;
+  turns: Turn[];
+  questions: Map<string, Question>;
+  calls: Map<string, Call>;
+  queue: Waiting[];
+  plan: Step[];
+  roles: Record<string, string>;
+  usage: Required<Usage>;
+  /** Micro-dollars. */
+  cost: number;
+  /** Whether some of it was used at a price nobody knows. */
+  unpriced: boolean;
+  budget: number | null;
+  /** Tokens of the last prompt, and what the model can take. */
+  context: number;
+  window: number;
+  live: Live;
+}
+
+export function fresh(id: string): Session {
+  return {
+    id,
+    seq: 0,
+    title: "",
+    workspace: "",
+    model: "",
+    mode: "ask",
+    sandbox: true,
+    label: "",
+    parent: "",
+    deleted: false,
+    archived: false,
+    pinned: false,
+    seen: 0,
+    state: "idle",
+    updated: 0,
+    turns: [],
+    questions: new Map(),
+    calls: new Map(),
+    queue: [],
+    plan: [],
+    roles: {},
+    usage: { input: 0, output: 0, cached: 0, reasoning: 0, written: 0 },
+    cost: 0,
+    unpriced: false,
+    budget: null,
+    context: 0,
+    window: 0,
+    live: silence(),
+  };
+}
+
+export function silence(): Live {
+  return { text: "", reasoning: "", args: [], progress: "" };
+}

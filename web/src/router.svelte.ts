@@ -1,0 +1,87 @@
+/** Where one is in the app: the address, as state. */
+
+export const PAGES = ["chat", "timeline", "dashboard", "files", "settings"] as const;
+export type PageName = (typeof PAGES)[number];
+
+export interface Place {
+  page: PageName;
+  /** What follows the page's name in the address. */
+  rest: string[];
+  query: URLSearchParams;
+}
+
+export function placeOf(url: URL): Place {
+  const [first = "", ...rest] = url.pathname.split("/").filter(Boolean).map(decoded);
+  const page = PAGES.find((name) => name === first) ?? "chat";
+  return { page, rest: page === first ? rest : [], query: url.searchParams };
+}
+
+/** An address typed by hand may be none. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export function pathOf(page: PageName, ...rest: string[]): string {
+  return `/${[page, ...rest].map(encodeURIComponent).join("/")}`;
+}
+
+/** Asked before one leaves; where it says true one stays, until it calls what it was given. */
+export type Hold = (leave: () => void) => boolean;
+
+class Router {
+  place = $state.raw(placeOf(new URL(location.href)));
+  #hold: Hold | null = null;
+  #here = location.href;
+
+  constructor() {
+    addEventListener("popstate", () => {
+      const wanted = location.href;
+      if (wanted === this.#here) return;
+      const leave = (): void => this.#go(wanted, "push");
+      // The address has changed already: it is put back while one stays.
+      if (this.#hold?.(leave)) history.pushState(null, "", this.#here);
+      else this.#read();
+    });
+  }
+
+  /** Lets somebody ask before one leaves: changes that are not saved. What it returns lets go. */
+  hold(hold: Hold): () => void {
+    this.#hold = hold;
+    return () => {
+      if (this.#hold === hold) this.#hold = null;
+    };
+  }
+
+  go(path: string, how: "push" | "replace" = "push"): void {
+    if (new URL(path, location.href).href !== this.#here && this.#hold?.(() => this.#go(path, how))) return;
+    this.#go(path, how);
+  }
+
+  #go(path: string, how: "push" | "replace"): void {
+    if (how === "push") history.pushState(null, "", path);
+    else history.replaceState(null, "", path);
+    this.#read();
+  }
+
+  #read(): void {
+    this.#here = location.href;
+    this.place = placeOf(new URL(location.href));
+  }
+}
+
+export const router = new Router();
+
+/** Links of the app stay in the app; those that are meant for a new tab or elsewhere do not. */
+export function follow(event: MouseEvent): void {
+  const link = (event.target as Element | null)?.closest("a");
+  const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  if (!link || !plain || event.defaultPrevented || link.target || link.hasAttribute("download")) return;
+  const ours = PAGES.some((page) => link.pathname === `/${page}` || link.pathname.startsWith(`/${page}/`));
+  if (link.origin !== location.origin || !ours) return;
+  event.preventDefault();
+  router.go(link.pathname + link.search);
+}

@@ -1,0 +1,79 @@
+/** Keys of the whole app. One letter counts only where nothing is typed, and can be switched off. */
+
+export type Act = "palette" | "help" | "new" | "search" | "next" | "previous" | "sidebar" | "chat" | "dashboard" | "files" | "settings";
+
+export interface Key {
+  act: Act;
+  /** As they are shown: the keys of a sequence one after another. */
+  keys: string[];
+  /** Whether it is a bare letter or sign. */
+  bare: boolean;
+}
+
+export const KEYS: Key[] = [
+  { act: "palette", keys: ["Ctrl+K"], bare: false },
+  { act: "next", keys: ["Alt+ArrowDown"], bare: false },
+  { act: "previous", keys: ["Alt+ArrowUp"], bare: false },
+  { act: "sidebar", keys: ["Ctrl+B"], bare: false },
+  { act: "help", keys: ["?"], bare: true },
+  { act: "new", keys: ["n"], bare: true },
+  { act: "search", keys: ["s"], bare: true },
+  { act: "chat", keys: ["g", "c"], bare: true },
+  { act: "dashboard", keys: ["g", "d"], bare: true },
+  { act: "files", keys: ["g", "f"], bare: true },
+  { act: "settings", keys: ["g", "s"], bare: true },
+];
+
+/** So long a sequence may take. */
+const PATIENCE = 1500;
+
+export interface Pressed {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  isComposing: boolean;
+}
+
+/** Reads keys one by one; says what is meant once it is clear. */
+export class Keyboard {
+  #before = "";
+  #when = 0;
+
+  read(event: Pressed, typing: boolean, bare: boolean, now: number): Act | null {
+    if (event.isComposing) return null;
+    const name = nameOf(event);
+    const plain = !name.includes("+") || name === "+";
+    if (!plain) {
+      this.#before = "";
+      return KEYS.find((key) => !key.bare && key.keys[0] === name)?.act ?? null;
+    }
+    if (typing || !bare) {
+      this.#before = "";
+      return null;
+    }
+    const before = now - this.#when < PATIENCE ? this.#before : "";
+    this.#before = "";
+    const whole = KEYS.find((key) => key.bare && (before ? key.keys.length === 2 && key.keys[0] === before : key.keys.length === 1) && key.keys.at(-1) === name);
+    if (whole) return whole.act;
+    if (KEYS.some((key) => key.bare && key.keys.length === 2 && key.keys[0] === name)) {
+      this.#before = name;
+      this.#when = now;
+    }
+    return null;
+  }
+}
+
+function nameOf(event: Pressed): string {
+  // On a Mac the command key does what Ctrl does elsewhere.
+  const parts = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
+  const key = event.key.length === 1 && parts.length ? event.key.toUpperCase() : event.key;
+  return [...parts, key].join("+");
+}
+
+/** Whether what has the focus takes letters itself. */
+export function takesLetters(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
+  return target instanceof HTMLInputElement && !["checkbox", "radio", "button", "range", "submit", "file", "color"].includes(target.type);
+}

@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+
+import type { Row } from "../state/app.svelte";
+import { titled, wanting } from "./titled";
+
+it("says where one is and what waits", () => {
+  expect(titled("Dashboard", "Sylph", 0)).toBe("Dashboard · Sylph");
+  expect(titled("", "Sylph", 3)).toBe("(3) Sylph");
+});
+
+it("counts each session once that asks or is unread, and none that was put aside", () => {
+  const row = (more: Partial<Row>): Row => ({ asked: 0, unread: false, deleted: false, archived: false, ...more }) as Row;
+  expect(wanting([row({ asked: 2, unread: true }), row({ unread: true }), row({}), row({ unread: true, archived: true }), row({ asked: 1, deleted: true })])).toBe(2);
+});
