@@ -55,7 +55,7 @@ async def test_what_a_yes_would_cover_is_told_in_words(api: Client) -> None:
     assert asked["covers"] == {"session": said, "always": said}
     await answer(api, session, answer="session")
     await api.done(session)
-    (*_, first, second) = await api.get(f"/policy/grants?session={session}")
+    (*_, first, second) = (await api.get(f"/policy/grants?session={session}"))["items"]
     assert {each["told"].partition(", until")[0] for each in (first, second)} == {
         'allow shell: writing to "b.txt"',
         'allow shell: commands that begin with "echo"',
