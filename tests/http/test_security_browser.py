@@ -155,7 +155,7 @@ def test_a_login_that_a_page_asked_for_goes_back_to_it_and_nowhere_else(house: H
         page.goto(f"{house.url}/login?next={goal}")
         page.get_by_text("You are logged in").wait_for()
         assert page.url.startswith(f"{house.url}/login")
-        assert page.get_by_text("Go on").evaluate("link => link.href") == f"{house.url}/docs"
+        assert page.get_by_text("Go on").evaluate("link => link.href") == f"{house.url}/"
     page.context.close()
 
 
@@ -167,5 +167,5 @@ def test_a_used_link_in_a_browser_that_is_logged_in_says_so(house: House, browse
     page.goto(f"{house.url}/login#{code}")
     page.get_by_text("The link was used or is too old, but that does not matter").wait_for()
     page.get_by_text("Go on").click()
-    page.wait_for_url(f"{house.url}/docs")
+    page.wait_for_url(f"{house.url}/")
     page.context.close()

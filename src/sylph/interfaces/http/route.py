@@ -195,6 +195,8 @@ def _known(request: Request, names: set[str]) -> None:
 
     Clients of another API, whose form is not ours, are left their own.
     """
+    if "%00" in request.url.query:
+        raise UserError("A name cannot hold a NUL.", kind="bad_parameter", next=["leave it out"])
     odd = sorted(request.query_params.keys() - names) if request.url.path.startswith(PREFIX) else []
     if odd:
         known = ", ".join(sorted(names)) or "none"

@@ -67,15 +67,18 @@ async def icon(name: Annotated[str, Part(max_length=200)], accepted: Accepted = 
 
 
 def _place(name: str) -> None:
-    @routes.get(f"/{name}", scope=None, media="text/html")
     async def here(accepted: Accepted = "") -> Response:
         """A page of the browser app."""
         return page(accepted)
 
-    @routes.get(f"/{name}/{{rest:path}}", scope=None, media="text/html")
     async def below(accepted: Accepted = "") -> Response:
         """A page of the browser app."""
         return page(accepted)
+
+    # Each operation has a name of its own.
+    here.__name__, below.__name__ = name, f"{name}_below"
+    routes.get(f"/{name}", scope=None, media="text/html")(here)
+    routes.get(f"/{name}/{{rest:path}}", scope=None, media="text/html")(below)
 
 
 def page(accepted: str) -> Response:

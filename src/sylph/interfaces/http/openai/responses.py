@@ -79,7 +79,7 @@ async def create_response(
     headers = {**HEADERS, SESSION: begun.session}
     more: dict[str, Any] = {
         "store": wanted.store,
-        "background": body.background,
+        "background": bool(body.background),
         "model": (await house.app.runtime.find(begun.session)).model,
         "instructions": body.instructions,
         "previous_response_id": body.previous_response_id,
