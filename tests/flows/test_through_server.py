@@ -89,7 +89,7 @@ async def test_a_question_of_a_turn_that_the_api_began_is_answered_in_the_chat(s
         await served.say(session, "and away with it")
         await chat.see("rm made")
         other = await sylph.open("resume", session)
-        await other.see("rm made")
+        await other.see("] no")
         other.type("n")
         await other.see("just Enter")
         other.type("keep it\r")

@@ -65,7 +65,7 @@ async def test_no_path_leads_out(workspace: Workspace, path: str) -> None:
 
 
 async def test_paths_that_are_none_are_refused(workspace: Workspace) -> None:
-    assert problem(await workspace.get("/text", path="a\0b")) == (400, "bad_path")
+    assert problem(await workspace.get("/text", path="a\0b")) == (400, "bad_parameter")
     assert problem(await workspace.get("/text", path="base64:!!")) == (400, "bad_path")
     assert problem(await workspace.get("/text", path="base64:Li4vb3V0c2lkZQ==")) == (403, "outside_workspace")
     assert problem(await workspace.put("/content", path="x" * 300, content=b"")) == (400, "name_too_long")

@@ -53,7 +53,7 @@ async def test_versions_are_kept_and_come_back(served: Served) -> None:
     assert (await served.client.get(f"{API}/rules/versions/..%2f..%2fconfig")).status_code == 404
     assert len((await served.client.get(f"{API}/rules/versions")).json()["items"]) == 3
     assert (served.sylph.home / "sylph" / "RULES.md").stat().st_mode & 0o077 == 0
-    listed = {one["name"]: one for one in (await served.client.get(API)).json()}
+    listed = {one["name"]: one for one in (await served.client.get(API)).json()["items"]}
     assert [listed[name]["there"] for name in ("soul", "rules", "deployment")] == [False, True, False]
 
 

@@ -12,6 +12,7 @@ from sylph.engine import fold
 from sylph.engine.log import COUNTED, Log
 from sylph.engine.states import State
 from sylph.engine.summary import QUIET, SUMMARY, Summary
+from sylph.engine.warm import Warmer
 
 # So many are read before others get their turn.
 BATCH = 100
@@ -49,8 +50,8 @@ class Card(Struct, frozen=True, kw_only=True):
 class Cards:
     """`live` gives what this process itself knows of a session, which is newer than any snapshot."""
 
-    def __init__(self, log: Log, live: Callable[[str], Summary | None]) -> None:
-        self._log, self._live = log, live
+    def __init__(self, log: Log, live: Callable[[str], Summary | None], warmer: Warmer) -> None:
+        self._log, self._live, self._warmer = log, live, warmer
         self._known: dict[str, Card] = {}
 
     async def all(self) -> list[Card]:
@@ -59,6 +60,8 @@ class Cards:
         for gone in self._known.keys() - heads.keys():
             del self._known[gone]
         grown = [id for id, seq in heads.items() if id not in self._known or self._known[id].seq != seq]
+        if grown:
+            await self._warmer.all()
         for start in range(0, len(grown), BATCH):
             if start:
                 await asyncio.sleep(0)

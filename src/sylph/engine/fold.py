@@ -1,5 +1,6 @@
 """A fold: state that grows with the log, kept as a snapshot so that opening a session is not a re-read."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -11,7 +12,7 @@ from sylph.engine.log import Log
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-PAGE = 2000
+PAGE = 1000
 
 
 class Fold(Struct, Generic[S], frozen=True):
@@ -40,6 +41,15 @@ def load_all(log: Log, fold: Fold[S], only: Sequence[str] | None = None) -> dict
     return found
 
 
+async def load_gently(log: Log, session: str, fold: Fold[S]) -> tuple[S, int]:
+    """As `load`, a page at a time, with room for others in between."""
+    state, seq = _restore(fold, log.snapshot(session, fold.name, fold.version), log.head(session).seq)
+    while (reached := _page(log, session, fold, state, seq)) > seq:
+        seq = reached
+        await asyncio.sleep(0)
+    return state, seq
+
+
 async def save(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> None:
     await log.save(session, fold.name, fold.version, seq, msgspec.msgpack.encode(state))
 
@@ -55,8 +65,13 @@ def _restore(fold: Fold[S], kept: tuple[int, bytes] | None, head: int) -> tuple[
 
 
 def _catch_up(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> int:
-    while page := log.read(session, after=seq, limit=PAGE):
-        for event in page:
-            fold.step(state, event)
-        seq = page[-1].seq
+    while (reached := _page(log, session, fold, state, seq)) > seq:
+        seq = reached
+    return seq
+
+
+def _page(log: Log, session: str, fold: Fold[S], state: S, seq: int) -> int:
+    for event in log.walk(session, after=seq, limit=PAGE):
+        fold.step(state, event)
+        seq = event.seq
     return seq

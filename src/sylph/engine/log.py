@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -12,7 +12,7 @@ from sylph.core.errors import Conflict, StoreError, Trouble
 from sylph.core.events import Event, Fact, Head
 from sylph.core.facts import InputReceived
 from sylph.engine import schema
-from sylph.engine.seal import Draft, Record, Sealer, event_of, seal, tidy
+from sylph.engine.seal import Draft, Record, Sealer, event_of, fact_of, seal, tidy
 from sylph.engine.trip import Trip, untripped
 from sylph.engine.writer import Job, Writer
 
@@ -20,6 +20,11 @@ from sylph.engine.writer import Job, Writer
 COLUMNS = (
     "session, seq, cast(v as integer), cast(turn as text), cast(ts as integer), cast(type as text), "
     "cast(actor as text), cast(cause as integer), cast(data as blob), cast(salt as blob), cast(hash as blob)"
+)
+# What a fold goes by.
+SAID = (
+    "seq, cast(v as integer), cast(turn as text), cast(ts as integer), cast(type as text), "
+    "cast(actor as text), cast(cause as integer), cast(data as blob)"
 )
 # Something else in the place of a number has no place in an order.
 COUNTED = "typeof(seq) = 'integer'"
@@ -149,6 +154,26 @@ class Log:
 
     def read(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         return [event_of(record) for record in self.records(session, after=after, limit=limit)]
+
+    def walk(self, session: str, *, after: int = 0, limit: int = 1000) -> Iterator[Event]:
+        """As `read`, for those who keep none of it: without the hashes, and each made only when it is its turn."""
+        rows = self.query(
+            f"select {SAID} from event where session = ? and seq > ? and {COUNTED} order by seq limit ?",
+            (session, after, limit),
+        )
+        for seq, v, turn, ts, type_, actor, cause, data in rows:
+            body = fact_of(type_, v, data)
+            yield Event(session=session, seq=seq, ts=ts, body=body, turn=turn, actor=actor, cause=cause)
+
+    def behind(self, name: str, version: int, by: int, session: str = "") -> list[str]:
+        """The sessions, or whether it is this one, whose snapshot is missing or more than so many facts old."""
+        only = "" if not session else " and session.id = ?"
+        rows = self.query(
+            "select session.id from session left join fold on fold.session = session.id and fold.name = ?"
+            f" and fold.version = ? where session.seq - coalesce(fold.seq, 0) > ?{only}",
+            (name, version, by, session) if session else (name, version, by),
+        )
+        return [row[0] for row in rows]
 
     def records(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Record]:
         rows = self.query(

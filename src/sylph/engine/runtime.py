@@ -56,6 +56,7 @@ from sylph.engine.undo.ledger import Wish
 from sylph.engine.undo.undo import NOTHING_KEPT, Keeper, Restorer
 from sylph.engine.undo.view import Rules
 from sylph.engine.verify import Verified
+from sylph.engine.warm import Warmer
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
@@ -135,7 +136,8 @@ class Runtime:
         self._sessions = Opened(
             log, lambda id: Session(Floor(id, self._shelf), lambda _: self._hands, self._parts.courier)
         )
-        self.cards = Cards(log, self._known)
+        self._warmer = Warmer(log)
+        self.cards = Cards(log, self._known, self._warmer)
 
     def _checkpointing(self, runner: Runner) -> Checkpoints | None:
         if self._parts.undo is None:
@@ -283,6 +285,7 @@ class Runtime:
 
     async def sessions(self, *, deleted: bool = False) -> list[Summary]:
         """All sessions, the latest first; those in the trash only when asked for."""
+        await self._warmer.all()
         held = lease.holders(self._leases)
         found = fold.load_all(self._log, SUMMARY)
         shown = [self._live(id, state, held.get(id, 0)) for id, state in found.items() if state.deleted == deleted]
@@ -314,10 +317,9 @@ class Runtime:
             if not found:
                 raise NotFound("There is no session yet.", next=['Start one: `sylph "…"` or `sylph chat`.'])
             return found[0]
-        if prefix and self._log.head(prefix).seq:
-            return self._summary(prefix)
-        ids = self._log.sessions(prefix) if prefix else []
+        ids = [prefix] if prefix and self._log.head(prefix).seq else self._log.sessions(prefix) if prefix else []
         if len(ids) == 1:
+            await self._warmer.one(ids[0])
             return self._summary(ids[0])
         if ids:
             raise NotFound(

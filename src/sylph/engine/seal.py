@@ -110,7 +110,7 @@ def event_of(record: Record) -> Event:
         session=record.session,
         seq=record.seq,
         ts=record.ts,
-        body=_fact_of(record),
+        body=fact_of(record.type, record.v, record.data),
         turn=record.turn,
         actor=record.actor,
         cause=record.cause,
@@ -118,13 +118,14 @@ def event_of(record: Record) -> Event:
     )
 
 
-def _fact_of(record: Record) -> Fact:
-    decoder = _DECODERS.get(record.type)
+def fact_of(type_: str, v: int, data: bytes) -> Fact:
+    """What a record says, or what it holds where that cannot be read."""
+    decoder = _DECODERS.get(type_)
     if decoder is None:
-        return Carried(type=record.type, raw=record.data, why="unknown type")
-    if record.v > VERSION:
-        return Carried(type=record.type, raw=record.data, why=f"written by a newer version (v{record.v})")
+        return Carried(type=type_, raw=data, why="unknown type")
+    if v > VERSION:
+        return Carried(type=type_, raw=data, why=f"written by a newer version (v{v})")
     try:
-        return decoder.decode(record.data)
+        return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Carried(type=record.type, raw=record.data, why=f"damaged: {error}")
+        return Carried(type=type_, raw=data, why=f"damaged: {error}")

@@ -127,6 +127,24 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
     if isinstance(event.body, Fact) and (name := cause.name(event.body)):
         state.origins[name] = event.seq
     match event.body:
+        # What most logs are made of comes first: the cases are tried one after the other.
+        case facts.ToolCalled(call=call, name=name, arguments=arguments):
+            state.calls += 1
+            state.open_calls[call] = OpenCall(name, arguments)
+        case facts.ToolDecided() as body:
+            _decide(state, body)
+        case facts.ToolStarted(call=call, recourse=recourse, foreseen=foreseen):
+            if open_call := state.open_calls.get(call):
+                open_call.started, open_call.recourse, open_call.foreseen = True, recourse, foreseen
+        case facts.ToolFinished(call=call):
+            state.open_calls.pop(call, None)
+        case facts.StateChanged(to=to):
+            state.state = to  # pyright: ignore[reportAttributeAccessIssue] - a newer version may know more states
+        case facts.ModelRequested(role="main") as body:
+            state.rounds, state.moved = body.round, ""
+            state.prompt = Prompt(body.model, body.head, body.tail, body.messages, body.bytes)
+        case facts.ModelResponded() as body:
+            _spend(state, body)
         case facts.SessionCreated() as body:
             _create(state, event, body)
         case facts.SessionForked(parent=parent, at=at, root=root):
@@ -176,37 +194,20 @@ def step(state: Summary, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915 
             state.asked, state.answers, state.open_calls = {}, {}, {}
             kept = state.queue.keys() | state.outbox.keys()
             state.origins = {name: seq for name, seq in state.origins.items() if name in kept}
-        case facts.StateChanged(to=to):
-            state.state = to  # pyright: ignore[reportAttributeAccessIssue] - a newer version may know more states
         case facts.ContextAdded(topic=topic, text=text):
             state.told[topic] = text
         case facts.CompactionMade(tokens_after=tokens):
             state.told, state.context_tokens, state.moved = {}, tokens, "compaction"
         case facts.HistoryRewound():
             state.told, state.moved = {}, "retry"
-        case facts.ModelRequested(role="main") as body:
-            state.rounds, state.moved = body.round, ""
-            state.prompt = Prompt(body.model, body.head, body.tail, body.messages, body.bytes)
         case facts.ModelFellBack(role="main", model=model, to=to):
             state.substitute = to or state.substitute
             state.fallen.append(model)
-        case facts.ModelResponded() as body:
-            _spend(state, body)
         case facts.ModelFailed(usage=Usage() as usage, cost=cost):
             state.usage, state.guessed = state.usage + usage, state.guessed + (cost or 0)
             state.cost = state.cost if cost is None else (state.cost or 0) + cost
-        case facts.ToolCalled(call=call, name=name, arguments=arguments):
-            state.calls += 1
-            state.open_calls[call] = OpenCall(name, arguments)
-        case facts.ToolDecided() as body:
-            _decide(state, body)
         case facts.GrantRevoked(rule=rule):
             state.grants = [each for each in state.grants if each != rule]
-        case facts.ToolStarted(call=call, recourse=recourse, foreseen=foreseen):
-            if open_call := state.open_calls.get(call):
-                open_call.started, open_call.recourse, open_call.foreseen = True, recourse, foreseen
-        case facts.ToolFinished(call=call):
-            state.open_calls.pop(call, None)
         case facts.Asked(id=id) as body:
             state.questions += 1
             state.asked[id] = body

@@ -54,7 +54,7 @@ async def test_many_share_one_and_the_last_one_ends_it(endpoint: LocalEndpoint) 
     assert is_alive(pid)
     borrowed[0][1].drop()
     await until(lambda: not is_alive(pid))
-    assert not list((endpoint.folder / RUN).glob("*.json"))
+    await until(lambda: not list((endpoint.folder / RUN).glob("*.json")))
 
 
 @needs_model
