@@ -41,7 +41,7 @@ async def opened(talk: Talk, browser: BrowserContext, path: str) -> tuple[Page, 
     await page.goto(f"{talk.served.url}/login")
     await page.fill("#key", talk.served.token)
     await page.click("#enter button")
-    await page.wait_for_selector("#inside:not([hidden])")
+    await page.wait_for_url(f"{talk.served.url}/")
     wrong.clear()
     await page.goto(f"{talk.served.url}{path}")
     return page, asked, wrong

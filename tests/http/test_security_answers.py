@@ -130,3 +130,4 @@ def test_no_parameter_sends_the_browser_elsewhere(house: House, query: str) -> N
     assert re.findall(r"location\.search\)\.get\(([^)]*)\)", script) == ['"next"']
     assert "goal.origin === location.origin" in script
     assert re.findall(r"location(?:\.href|\.assign|\.replace)\s*[=(]([^)]*)", script) == ["goal"]
+    assert re.findall(r"goal = ([^;]*);", script)[1:] == ['back() ?? "/"']

@@ -33,9 +33,13 @@ function back() {
 const may = (login) => (login.scopes.includes("admin") ? "everything" : login.scopes.join(", "));
 function greet(login, before = "") {
   show(`${before}You are logged in. This login is called “${login.name}” and may ${may(login)}.`, { inside: true });
-  const goal = back();
-  at("on").href = goal?.href ?? "/";
-  if (goal && !before) location.replace(goal);
+  at("on").href = back()?.href ?? "/";
+}
+// In place of this page: who goes back comes to where they were before it.
+function enter(login) {
+  const goal = back() ?? "/";
+  greet(login);
+  location.replace(goal);
 }
 const fail = (error) => show(error.message, { wrong: true });
 
@@ -44,11 +48,11 @@ async function begin() {
   if (code) {
     // The code is used up at once; it stays in no history.
     history.replaceState(null, "", location.pathname + location.search);
-    return ask("POST", { code }).then((login) => greet(login), (error) =>
+    return ask("POST", { code }).then(enter, (error) =>
       ask("GET").then((login) => greet(login, "The link was used or is too old, but that does not matter: "), () => fail(error)),
     );
   }
-  return ask("GET").then((login) => greet(login), () => show("Log in with a key."));
+  return ask("GET").then((login) => (back() ? enter(login) : greet(login)), () => show("Log in with a key."));
 }
 
 at("enter").addEventListener("submit", (event) => {
@@ -56,7 +60,7 @@ at("enter").addEventListener("submit", (event) => {
   const field = at("key");
   const key = field.value.trim();
   field.value = "";
-  ask("POST", { key }).then((login) => greet(login), fail);
+  ask("POST", { key }).then(enter, fail);
 });
 at("leave").addEventListener("click", () => ask("DELETE").then(() => show("You are logged out."), fail));
 addEventListener("hashchange", begin);
