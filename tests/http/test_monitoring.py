@@ -107,7 +107,11 @@ async def test_a_request_has_a_number_that_is_found_again(served: Served) -> Non
     assert bad.headers["x-request-id"] != "a b; c"
     denied = await served.bare.get(f"{API}/status")
     assert denied.json()["request"] == denied.headers["x-request-id"]
-    found = {line.get("request"): line for line in lines(served)}
+    found = dict[str, dict[str, Any]]()
+    # It is written once the answer has gone.
+    while denied.headers["x-request-id"] not in found:
+        await asyncio.sleep(0.01)
+        found = {line.get("request", ""): line for line in lines(served)}
     line = found["mine-1.a_B"]
     assert (line["route"], line["status"], line["who"], line["level"]) == (
         f"{API}/sessions/{{id}}",

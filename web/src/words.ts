@@ -105,6 +105,14 @@ export const words = {
     follow: "when this is done",
     withdraw: "Withdraw",
   },
+  outgoing: {
+    title: "Messages on their way",
+    sending: "being sent …",
+    waits: (why: string) => `not sent yet: ${why}`,
+    refused: (why: string) => `not sent: ${why}`,
+    again: "Try again",
+    take: "Take back",
+  },
   slash: {
     list: "Commands",
     unknown: (name: string, meant: string) => `There is no /${name}.${meant ? ` Did you mean /${meant}?` : ""}`,

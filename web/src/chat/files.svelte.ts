@@ -22,6 +22,18 @@ export class Files {
     this.list = this.list.filter((one) => one.id !== file.id);
   }
 
+  /** Gives them away. */
+  take(): Attached[] {
+    const taken = this.list;
+    this.list = [];
+    return taken;
+  }
+
+  /** Takes back what was given away. */
+  put(files: readonly Attached[]): void {
+    this.list = [...files, ...this.list];
+  }
+
   clear(): void {
     for (const file of this.list) this.remove(file);
   }
