@@ -14,7 +14,7 @@ from bench.store import fill
 from sylph.engine.log import Log
 from sylph.tools.web.chromium import NAMES
 
-LONG = "longsession1"
+LONG, NEVER = "longsession1", "longsession2"
 RATE, SECONDS = 200, 10
 WORDS = "The discount is *taken off* now, in `prices.py`, and **all** tests pass. "
 BLOCK = f"{WORDS * 5}\n\n- {WORDS}\n- {WORDS}\n\n```python\ndef discounted(price, percent):\n    return price\n```\n\n"
@@ -49,11 +49,12 @@ def rows() -> list[Row]:
         return [Row(name="the browser app: no Chromium is installed", figure=0, unit="")]
     text = (BLOCK * 100)[: RATE * SECONDS * 4]
     script = [{"text": text, "chunk": 4, "delay": 0.9 / RATE}]
-    with server(script) as url, serving(url, before=_fill) as served:
-        return asyncio.run(_rows(program, served))
+    stores: list[Path] = []
+    with server(script) as url, serving(url, before=stores.append) as served:
+        return asyncio.run(_rows(program, served, stores[0]))
 
 
-async def _rows(program: str, served: Server) -> list[Row]:
+async def _rows(program: str, served: Server, data: Path) -> list[Row]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         # The policy of the page forbids what the measuring does.
@@ -62,14 +63,14 @@ async def _rows(program: str, served: Server) -> list[Row]:
         )
         await _log_in(context, served)
         try:
-            return [*await _loading(context), *await _long(context), *await _fast(context, served)]
+            return [*await _loading(context), *await _long(context, data), *await _fast(context, served)]
         finally:
             await browser.close()
 
 
-def _fill(data: Path) -> None:
+async def _fill(data: Path, session: str) -> None:
     log = Log.open(data / "events.db")
-    asyncio.run(fill(log, LONG))
+    await fill(log, session)
     log.close()
 
 
@@ -99,17 +100,27 @@ async def _loading(context: BrowserContext) -> list[Row]:
     ]
 
 
-async def _long(context: BrowserContext) -> list[Row]:
-    found: list[float] = []
+async def _long(context: BrowserContext, data: Path) -> list[Row]:
+    """Filled behind the server's back: it has read nothing of them when they are opened for the first time."""
+    first: list[float] = []
+    again: list[float] = []
     nodes = 0
-    for _ in range(4):
-        page, took = await _opened(context, f"/chat/{LONG}", "__shown")
-        nodes = await page.evaluate("document.querySelectorAll('*').length")
-        found.append(took)
-        await page.close()
+    for session in (LONG, NEVER):
+        await _fill(data, session)
+        for took in (first, again):
+            page, seconds = await _opened(context, f"/chat/{session}", "__shown")
+            took.append(seconds)
+            nodes = await page.evaluate("document.querySelectorAll('*').length")
+            await page.close()
     return [
-        Row(name="100,000 facts in the page, first time", figure=found[0], unit="s", note="the server folds them all"),
-        Row(name="… again", figure=sorted(found[1:])[1], unit="s", bar=1.0, note=f"{nodes} elements in the page"),
+        Row(
+            name="100,000 facts in the page, first time",
+            figure=max(first),
+            unit="s",
+            bar=1.0,
+            note="the server reads them all for it; the slower of two",
+        ),
+        Row(name="… again", figure=max(again), unit="s", bar=1.0, note=f"{nodes} elements in the page"),
     ]
 
 

@@ -136,8 +136,8 @@ class Runtime:
         self._sessions = Opened(
             log, lambda id: Session(Floor(id, self._shelf), lambda _: self._hands, self._parts.courier)
         )
-        self._warmer = Warmer(log)
-        self.cards = Cards(log, self._known, self._warmer)
+        self.warmer = Warmer(log)
+        self.cards = Cards(log, self._known, self.warmer)
 
     def _checkpointing(self, runner: Runner) -> Checkpoints | None:
         if self._parts.undo is None:
@@ -233,6 +233,8 @@ class Runtime:
 
     async def send(self, session: str, command: commands.Command) -> str:
         """Returns when the command is taken; for a message that means: when it is kept, with its id."""
+        if self._sessions.get(session) is None:
+            await self.warmer.both(session)
         said = await self._sessions.open(session).handle(command)
         if isinstance(command, commands.Delete):
             # Nobody would look after them any more.
@@ -285,7 +287,7 @@ class Runtime:
 
     async def sessions(self, *, deleted: bool = False) -> list[Summary]:
         """All sessions, the latest first; those in the trash only when asked for."""
-        await self._warmer.all()
+        await self.warmer.all()
         held = lease.holders(self._leases)
         found = fold.load_all(self._log, SUMMARY)
         shown = [self._live(id, state, held.get(id, 0)) for id, state in found.items() if state.deleted == deleted]
@@ -319,7 +321,7 @@ class Runtime:
             return found[0]
         ids = [prefix] if prefix and self._log.head(prefix).seq else self._log.sessions(prefix) if prefix else []
         if len(ids) == 1:
-            await self._warmer.one(ids[0])
+            await self.warmer.one(ids[0])
             return self._summary(ids[0])
         if ids:
             raise NotFound(

@@ -26,6 +26,7 @@ class Board:
         self._timer: asyncio.TimerHandle | None = None
         self._notes: dict[str, Changed] = {}
         self._version = -1
+        self._reading: set[asyncio.Task[None]] = set()
         self.open = False
 
     def start(self) -> None:
@@ -41,6 +42,8 @@ class Board:
             self._seen.clear()
             self._notes.clear()
             self._version = -1
+            for task in self._reading:
+                task.cancel()
             if self._timer:
                 self._timer.cancel()
                 self._timer = None
@@ -98,9 +101,24 @@ class Board:
         self._told = {session: at for session, at in self._told.items() if at + PAUSE > now}
         for session in [session for session, due in self._due.items() if due <= now]:
             del self._due[session]
+            if not self._runtime.warmer.near(session):
+                self._read(session)
+                continue
             self._told[session] = now
             if isinstance(made := self.note(session), Changed) and len(self._notes) < KEPT:
                 self._notes[session] = made
             self._tell(session)
         if self._due:
             self._wait(min(self._due.values()))
+
+    def _read(self, session: str) -> None:
+        """A long log that was written elsewhere is told of once it is read: nobody else waits for that."""
+
+        async def read() -> None:
+            await self._runtime.warmer.one(session)
+            if self.open:
+                self._stir(session)
+
+        task = asyncio.create_task(read())
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
