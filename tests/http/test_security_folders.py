@@ -38,6 +38,9 @@ async def test_a_folder_that_nobody_opened_is_not_opened_by_a_session(
         refused = await weak.post(f"{API}/{where}", json={"workspace": path, **body})
         assert problem(refused) == (403, "forbidden"), refused.text
         assert refused.json()["details"] == {"scope": "admin"}
+    for what in ("policy", "tools", "tools/read"):
+        refused = await weak.get(f"{API}/{what}", params={"workspace": path})
+        assert problem(refused) == (403, "forbidden"), refused.text
     asked = {"model": "sylph", "messages": HELLO, "metadata": {"workspace": path}}
     answer = await weak.post("/v1/chat/completions", json=asked)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
@@ -51,6 +54,8 @@ async def test_a_folder_inside_of_a_workspace_may_be_named(api: Client, weak: ht
     for folder in (root, root / "part"):
         made = await weak.post(f"{API}/sessions", json={"workspace": str(folder)})
         assert made.status_code == 201, made.text
+        for what in ("policy", "tools", "tools/read"):
+            assert (await weak.get(f"{API}/{what}", params={"workspace": str(folder)})).status_code == 200
     assert (await known(weak))[str(root / "part")]["origin"] == "session"
     for way in ("way-out", "part/../../home"):
         refused = await weak.post(f"{API}/sessions", json={"workspace": str(root / way)})

@@ -43,7 +43,7 @@ async def test_what_was_approved_is_done(api: Client) -> None:
     seen = await api.get(f"/sessions/{session}")
     assert (seen["state"], seen["asked"], seen["questions"]) == ("awaiting_user", 1, [asked])
     (heard,) = (await answer(api, session, answer="yes"))["items"]
-    assert (heard["result"], heard["by"], heard["answer"]) == ("taken", "user", "yes")
+    assert (heard["result"], heard["by"], heard["via"], heard["answer"]) == ("taken", "user", "tests", "yes")
     await api.done(session)
     assert (work(api) / "approved.txt").read_text() == "yes\n"
 

@@ -31,6 +31,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     actor: str = "user"
     arguments: str = ""
+    via: str = ""
 
 
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True):

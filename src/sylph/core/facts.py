@@ -435,7 +435,10 @@ class Asked(Fact, frozen=True, kw_only=True):
 
 
 class Answered(Fact, frozen=True, kw_only=True):
-    """A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's."""
+    """A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's.
+
+    `via` is the name of the credential it came with, where that was not the owner's own terminal.
+    """
 
     wire: ClassVar[str] = "answered"
     durable: ClassVar[bool] = True
@@ -444,6 +447,7 @@ class Answered(Fact, frozen=True, kw_only=True):
     reason: str = ""
     by: str = ""
     arguments: str = ""
+    via: str = ""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -127,8 +127,8 @@ class _Reader:
         match event.body:
             case facts.InputReceived() as body:
                 return self._said(event, body)
-            case facts.Answered(id=id, answer=answer, reason=reason, arguments=arguments):
-                said = commands.Answer(id=id, answer=answer, reason=reason, actor=event.actor, arguments=arguments)
+            case facts.Answered(id=id, answer=answer, reason=reason, arguments=given, via=via):
+                said = commands.Answer(id=id, answer=answer, reason=reason, actor=event.actor, arguments=given, via=via)
                 return Happening(seq=seq, command=said)
             case facts.SessionRenamed(title=title):
                 return Happening(seq=seq, command=commands.Rename(title=title))

@@ -169,7 +169,12 @@ class Session:
                 raise UserError(f"{command.answer!r} is not one of the choices.", next=[f"Choose one of: {choices}."])
             arguments = self._edit(asked, command) if command.answer == EDIT and asked.kind == "approval" else ""
             answered = facts.Answered(
-                id=command.id, answer=command.answer, reason=command.reason, by=command.actor, arguments=arguments
+                id=command.id,
+                answer=command.answer,
+                reason=command.reason,
+                by=command.actor,
+                arguments=arguments,
+                via=command.via,
             )
             await self._write(answered, actor=command.actor)
 

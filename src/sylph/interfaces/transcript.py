@@ -76,9 +76,9 @@ def _before(event: Event, narrator: Narrator) -> Iterator[Line]:
             yield line("[it ended here, unfinished]", "dim")
         case facts.Asked(question=question):
             yield line(f"? {flat(question, 200)}", "bold")
-        case facts.Answered(answer=answer, reason=reason, by=by):
+        case facts.Answered(answer=answer, reason=reason, by=by, via=via):
             why = f": {flat(reason)}" if reason else ""
-            yield line(f"  {flat(answer, 200)}{why} ({by or 'user'})")
+            yield line(f"  {flat(answer, 200)}{why} ({by or 'user'}{f' with {flat(via)}' if via else ''})")
         case facts.SessionForked(parent=parent, at=at):
             yield line(f"forked from {parent} at {at}", "dim")
         case Carried(type=type, why=why):

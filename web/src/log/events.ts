@@ -334,13 +334,14 @@ export interface Asked {
   rules?: Rule[];
 }
 
-/** A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's. */
+/** A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's. `via` is the name of the credential it came with, where that was not the owner's own terminal. */
 export interface Answered {
   id: string;
   answer: string;
   reason?: string;
   by?: string;
   arguments?: string;
+  via?: string;
 }
 
 /** The agent's checklist, whole, as it is now. */

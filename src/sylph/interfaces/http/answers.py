@@ -44,6 +44,7 @@ class Heard(Struct, frozen=True, kw_only=True):
     answer: str
     reason: str
     by: str
+    via: Annotated[str, Meta(description="The name of the credential it came with; empty for the owner's terminal.")]
     at: Annotated[int, Meta(description="Milliseconds since 1970.")]
     result: Literal["taken", "late"]
 
@@ -68,6 +69,7 @@ async def questions(house: House, id: SessionId) -> Page[Question]:
                 answer="no",
                 reason="use another file",
                 by="user",
+                via="phone",
                 at=1_762_000_030_000,
                 result="taken",
             )
@@ -103,7 +105,12 @@ async def _answered(house: House, who: Who, session: str, said: AnswerBody) -> H
     runtime = house.app.runtime
     arguments = msgspec.json.encode(said.arguments).decode() if said.arguments is not None else ""
     command = commands.Answer(
-        id=said.question, answer=said.answer, reason=said.reason, actor=who.actor, arguments=arguments
+        id=said.question,
+        answer=said.answer,
+        reason=said.reason,
+        actor=who.actor,
+        arguments=arguments,
+        via=who.via,
     )
     result: Literal["taken", "late"] = "taken"
     try:
@@ -116,7 +123,15 @@ async def _answered(house: House, who: Who, session: str, said: AnswerBody) -> H
             f"The question {said.question!r} is closed: its turn has ended.", kind="answered", next=["GET …/questions"]
         )
     at, fact = counts
-    return Heard(question=said.question, answer=fact.answer, reason=fact.reason, by=fact.by, at=at, result=result)
+    return Heard(
+        question=said.question,
+        answer=fact.answer,
+        reason=fact.reason,
+        by=fact.by,
+        via=fact.via,
+        at=at,
+        result=result,
+    )
 
 
 def _said(log: Log, session: str, id: str) -> tuple[int, Answered] | None:

@@ -21,6 +21,7 @@ from sylph.core.similar import guess
 from sylph.engine.explain import explain
 from sylph.engine.summary import Summary
 from sylph.interfaces.http.config import IfMatch
+from sylph.interfaces.http.files.naming import FOREIGN, named
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
 from sylph.interfaces.http.who import Who
@@ -72,10 +73,10 @@ class GrantView(Struct, frozen=True, kw_only=True):
     told: Annotated[str, Meta(description="The rule in words.")]
 
 
-@routes.get("/policy", scope="read", gives=PolicyView)
-async def get(house: House, workspace: Folder = "") -> Versioned[PolicyView]:
+@routes.get("/policy", scope="read", also=FOREIGN, gives=PolicyView, errors=(422,))
+async def get(house: House, who: Who, workspace: Folder = "") -> Versioned[PolicyView]:
     """The rules that apply, in their order."""
-    return _policy(house, workspace)
+    return _policy(house, await named(house, who, workspace) if workspace else house.workspace)
 
 
 @routes.post(
@@ -92,7 +93,7 @@ async def add(house: House, body: Rule, if_match: IfMatch = "") -> Versioned[Pol
         book = _book(house, if_match)
         agreeable(body)
         book.remember([body])
-    return _policy(house, "")
+    return _policy(house, house.workspace)
 
 
 @routes.delete("/policy/rules/{number}", scope="admin", gives=PolicyView, errors=(404, 412))
@@ -100,7 +101,7 @@ async def remove(house: House, number: int, if_match: IfMatch = "") -> Versioned
     """Forget a remembered rule."""
     async with house.editing:
         _book(house, if_match).forget(number)
-    return _policy(house, "")
+    return _policy(house, house.workspace)
 
 
 @routes.put("/policy/order", scope="admin", gives=PolicyView, errors=(412,), example=OrderBody(order=[2, 1]))
@@ -114,7 +115,7 @@ async def reorder(house: House, body: OrderBody, if_match: IfMatch = "") -> Vers
                 f"The order must have each number from 1 to {len(known)} once.", next=["GET /api/v1/policy"]
             )
         book.replace([known[number - 1] for number in body.order])
-    return _policy(house, "")
+    return _policy(house, house.workspace)
 
 
 @routes.post(
@@ -173,9 +174,9 @@ def _tag(book: FileRulebook) -> str:
     return tag_of(msgspec.json.encode(book.remembered()).decode())
 
 
-def _policy(house: House, workspace: str) -> Versioned[PolicyView]:
+def _policy(house: House, place: Path) -> Versioned[PolicyView]:
     house.live.look()
-    book, place = rulebook_of(house.app.config), Path(workspace) if workspace else house.workspace
+    book = rulebook_of(house.app.config)
     rules = book.read(place)
     views = [
         RuleView(

@@ -12,7 +12,7 @@ from sylph.core.facts import Mode
 from sylph.engine.policy import LOOSE
 from sylph.engine.runtime import NewSession
 from sylph.engine.summary import Summary
-from sylph.interfaces.http.files.naming import named
+from sylph.interfaces.http.files.naming import FOREIGN, named
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Who
@@ -31,7 +31,7 @@ Workspace = Annotated[
 Label = Annotated[str, Meta(max_length=60, description="A word; sessions of one label share a budget.")]
 
 LOOSER = "`approve` for a looser mode, no sandbox or a larger budget"
-BEGINS = f"{LOOSER}; `admin` for a folder that is no workspace yet"
+BEGINS = f"{LOOSER}; {FOREIGN}"
 
 
 class SessionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

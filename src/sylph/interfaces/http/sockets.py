@@ -169,13 +169,13 @@ class Talk:
         return head
 
     async def _command(self, order: wire.Heard) -> commands.Command:  # noqa: C901, PLR0911, PLR0912 - one flat table
-        actor = self._line.who.actor
+        actor, via = self._line.who.actor, self._line.who.via
         match order:
             case wire.Say(text=text, delivery=delivery, key=key, dry_run=dry_run):
                 return commands.Send(text=text, delivery=delivery, key=key, dry_run=dry_run, actor=actor)
             case wire.Reply(question=id, answer=answer, reason=reason, arguments=given):
                 arguments = msgspec.json.encode(given).decode() if given is not None else ""
-                return commands.Answer(id=id, answer=answer, reason=reason, arguments=arguments, actor=actor)
+                return commands.Answer(id=id, answer=answer, reason=reason, arguments=arguments, actor=actor, via=via)
             case wire.Interrupt(reason=reason, queue=queue):
                 return commands.Interrupt(reason=reason, drop=queue == "drop")
             case wire.Pause():

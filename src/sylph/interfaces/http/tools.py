@@ -12,8 +12,10 @@ from sylph.core.permission import Decision, Effect, Risk
 from sylph.core.similar import guess
 from sylph.core.tool import Judged, Tool
 from sylph.engine.policy import Case, decide
+from sylph.interfaces.http.files.naming import FOREIGN, named
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Page, Routes
+from sylph.interfaces.http.who import Who
 
 routes = Routes("tools")
 InMode = Annotated[Mode | None, Query(description="What would be decided in this mode; else in the configured one.")]
@@ -38,27 +40,29 @@ class ToolView(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
 
 
-@routes.get("/tools", scope="read", gives=Page[ToolView])
-async def list_(house: House, mode: InMode = None, workspace: Folder = "") -> Page[ToolView]:
+@routes.get("/tools", scope="read", also=FOREIGN, errors=(422,), gives=Page[ToolView])
+async def list_(house: House, who: Who, mode: InMode = None, workspace: Folder = "") -> Page[ToolView]:
     """Every tool with effect, risk and the decision that would apply now."""
-    return Page(items=[_view(house, plugin, tool, mode, workspace) for plugin, tool in _tools(house)])
+    place = await named(house, who, workspace) if workspace else house.workspace
+    return Page(items=[_view(house, plugin, tool, mode, place) for plugin, tool in _tools(house)])
 
 
-@routes.get("/tools/{name}", scope="read", gives=ToolView, errors=(404,))
-async def get(house: House, name: str, mode: InMode = None, workspace: Folder = "") -> ToolView:
+@routes.get("/tools/{name}", scope="read", also=FOREIGN, gives=ToolView, errors=(404, 422))
+async def get(house: House, who: Who, name: str, mode: InMode = None, workspace: Folder = "") -> ToolView:
     """All about one tool."""
     known = {tool.name: (plugin, tool) for plugin, tool in _tools(house)}
     if name not in known:
         raise NotFound(f"There is no tool {name!r}.{guess(name, known)}", next=["GET /api/v1/tools"])
-    return _view(house, *known[name], mode, workspace)
+    place = await named(house, who, workspace) if workspace else house.workspace
+    return _view(house, *known[name], mode, place)
 
 
 def _tools(house: House) -> list[tuple[str, Tool]]:
     return [(plugin.name, tool) for plugin in house.app.runtime.parts.plugins for tool in plugin.tools]
 
 
-def _view(house: House, plugin: str, tool: Tool, mode: Mode | None, workspace: str) -> ToolView:
-    rules = house.app.runtime.parts.consent.rulebook.read(Path(workspace) if workspace else house.workspace)
+def _view(house: House, plugin: str, tool: Tool, mode: Mode | None, place: Path) -> ToolView:
+    rules = house.app.runtime.parts.consent.rulebook.read(place)
     applied = mode or house.app.config.settings.mode
     ruling = decide(Case(tool=tool.name, mode=applied, judged=Judged(tool.effect, tool.risk), rules=rules))
     preview = tool.preview is not None or tool.effect == "read"

@@ -23,6 +23,11 @@ class Who(Struct, frozen=True, kw_only=True):
         """How the log names them: a person at a door is the user, and a hook is none."""
         return "user" if self.scopes - {"hook"} else f"hook:{self.name}"
 
+    @property
+    def via(self) -> str:
+        """The name of the credential, where the log should tell: the owner's own command line needs none."""
+        return "" if self.way == "machine" else self.name
+
     def may(self, scope: Scope) -> bool:
         # Who administers may do everything but be mistaken for a hook's caller.
         return scope in self.scopes or "admin" in self.scopes

@@ -1,4 +1,4 @@
-"""Which folder a new session may work in: one that is open already, or any for an admin."""
+"""Which folder somebody may name: one that is open already, or any for an admin."""
 
 from pathlib import Path
 
@@ -10,9 +10,12 @@ from sylph.interfaces.http.house import House
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Who
 
+# What the routes say that take one.
+FOREIGN = "`admin` for a folder that is no workspace yet"
+
 
 async def named(house: House, who: Who, text: str) -> Path:
-    """The folder that somebody names for a session. Raises where they may not, before telling whether it is there."""
+    """The folder that somebody names. Raises where they may not, before telling whether it is there."""
     if not text.startswith("/") or "\0" in text:
         raise _missing(text)
     root = _real(text)

@@ -246,7 +246,8 @@ async def _answer(house: House, who: Who, wanted: Wanted, found: Found) -> Begun
         )
     text = "\n\n".join(each.text for each in fresh(wanted.messages)).strip()
     answer, reason = heard(asked, text)
-    await house.app.runtime.send(found.tale.session, Answer(id=asked.id, answer=answer, reason=reason, actor=who.actor))
+    said = Answer(id=asked.id, answer=answer, reason=reason, actor=who.actor, via=who.via)
+    await house.app.runtime.send(found.tale.session, said)
     return _next(house, found)
 
 
