@@ -1,6 +1,7 @@
 """Beyond this machine: only with TLS, only with a key, and with a certificate that fits."""
 
 import hashlib
+import json
 import os
 import pty
 import select
@@ -162,21 +163,60 @@ def test_tls_is_demanded_of_its_own_name_only(secure: House) -> None:
         assert "strict-transport-security" not in secure.ask("GET", ME, None, {"Host": host}).headers
 
 
-def test_old_tls_and_no_tls_are_refused(secure: House) -> None:
+def test_old_tls_is_refused(secure: House) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with socket.create_connection(("127.0.0.1", secure.port), 10) as plain, context.wrap_socket(plain) as end:
         assert end.version() in ("TLSv1.2", "TLSv1.3")
-    with socket.create_connection(("127.0.0.1", secure.port), 10) as end:
-        end.sendall(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b"200" not in _rest(end)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "location"),
+    [
+        (b"GET /login?a=b HTTP/1.1\r\nHost: localhost:%d\r\n\r\n", b"308", b"https://localhost:%d/login?a=b"),
+        (b"HEAD / HTTP/1.0\r\nAccept: */*\r\nHost: [::1]\r\n\r\n", b"308", b"https://[::1]/"),
+        # Nothing but looking is repeated elsewhere: what was sent in the clear is to be thought about.
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400", b""),
+        (b'GET / HTTP/1.1\r\nHost: a"b\r\n\r\n', b"400", b""),
+        (b"GET //evil.example\tx HTTP/1.1\r\nHost: a\r\n\r\n", b"400", b""),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400", b""),
+        (b"SSH-2.0-stranger\r\n\r\n", b"400", b""),
+        (b"x" * 9000, b"400", b""),
+    ],
+)
+def test_who_speaks_no_tls_is_told_so(secure: House, sent: bytes, status: bytes, location: bytes) -> None:
+    port = secure.port
+    with socket.create_connection(("127.0.0.1", port), 10) as end:
+        end.sendall(sent % port if b"%d" in sent else sent)
+        head, _, body = _all(end).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
+    assert json.loads(body)["kind"] == "tls_only"
+    wanted = b"location: " + (location % port if b"%d" in location else location)
+    assert (wanted in head.split(b"\r\n")) == bool(location)
+
+
+def test_who_says_nothing_or_half_of_it_is_not_waited_for(secure: House) -> None:
+    for sent in (b"", b"GET / HTTP/1.1\r\nHost: loc"):
+        with socket.create_connection(("127.0.0.1", secure.port), 8) as end:
+            end.sendall(sent)
+            assert _all(end) == b""
+    with socket.create_connection(("127.0.0.1", secure.port), 8) as end:
+        end.shutdown(socket.SHUT_WR)
+        assert _all(end) == b""
 
 
 def test_a_handshake_that_is_not_gone_on_with_is_given_up(secure: House) -> None:
     with socket.create_connection(("127.0.0.1", secure.port), 8) as end:
         end.sendall(b"\x16\x03\x01")
         assert _rest(end) == b""
+
+
+def _all(end: socket.socket) -> bytes:
+    heard = b""
+    while piece := _rest(end):
+        heard += piece
+    return heard
 
 
 def _rest(end: socket.socket) -> bytes:

@@ -32,6 +32,7 @@ from sylph.interfaces.http.live.hub import Hub
 from sylph.interfaces.http.openai.errors import Translated
 from sylph.interfaces.http.recorder import Recorder
 from sylph.interfaces.http.systemd import notify
+from sylph.interfaces.http.tls.doorman import Doorman
 from sylph.interfaces.http.tls.shown import Shown
 from sylph.interfaces.http.wire import Wire, wire
 from sylph.interfaces.own.place import SOCKET
@@ -64,11 +65,9 @@ class Quiet(uvicorn.Server):
         config, loop = self.config, asyncio.get_running_loop()
         state = dict[str, Any]()
         make_one = partial(config.http_protocol_class, config=config, server_state=self.server_state, app_state=state)
-        patience = self.patience if config.ssl else None
-        self.servers = [
-            await loop.create_server(make_one, sock=each, ssl=config.ssl, ssl_handshake_timeout=patience)
-            for each in sockets or ()
-        ]
+        context = config.ssl
+        made = partial(Doorman, make_one, context, self.patience) if context else make_one
+        self.servers = [await loop.create_server(made, sock=each) for each in sockets or ()]
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
