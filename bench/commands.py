@@ -7,11 +7,11 @@ from pathlib import Path
 from statistics import median
 
 from bench.measure import Row, home
-from sylph.app import terms_of
 from sylph.config import load
 from sylph.core.run import Order
 from sylph.engine.runs import CallRuns, Runner
 from sylph.engine.sandbox import Grip, Sandbox
+from sylph.wiring import terms_of
 
 ARGV = ("bash", "-c", "echo hello")
 TIMES = 300

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sylph.access import folder_of, services_named, ways_of
-from sylph.app import App, bounds_of, consent_of, limits_of, patience_of, routes_of
+from sylph.app import App
 from sylph.config import Config, load
 from sylph.config.budget import budget_of
 from sylph.config.keys import effective
@@ -19,6 +19,7 @@ from sylph.faculties import courier
 from sylph.providers import discover, tour
 from sylph.providers.speak import Spoken
 from sylph.services import local_folder, sources_of
+from sylph.wiring import bounds_of, consent_of, limits_of, patience_of, routes_of
 
 # What a running program takes up at once, the next turn, call or session being the first to go by it.
 LIVE = (

@@ -12,7 +12,7 @@ import msgspec
 
 from sylph import __version__
 from sylph.access import credentials_of
-from sylph.app import NO_MODEL, App, rulebook_of, store_of
+from sylph.app import NO_MODEL, App
 from sylph.config import Config
 from sylph.config.rulebook import PROJECT
 from sylph.core.errors import StoreError, UserError
@@ -25,6 +25,7 @@ from sylph.interfaces.versions import BEFORE, FOLDER
 from sylph.interfaces.written import VERSIONED
 from sylph.providers.credentials.entry import Entry
 from sylph.tools.ripgrep import located
+from sylph.wiring import rulebook_of, store_of
 
 Grade = Literal["ok", "warn", "fail"]
 SECONDS = 2.0

@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from sylph.app import App, store_of
+from sylph.app import App
 from sylph.core.errors import UserError
 from sylph.engine.budget.costs import By, Cost, costs, daily, held, summed
 from sylph.interfaces import allowance
 from sylph.interfaces.aside import aside
+from sylph.wiring import store_of
 
 SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 

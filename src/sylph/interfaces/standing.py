@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sylph.app import App, store_of
+from sylph.app import App
 from sylph.core.errors import NoModel
 from sylph.core.messages import Usage
 from sylph.engine.summary import Summary
@@ -10,6 +10,7 @@ from sylph.interfaces import allowance
 from sylph.interfaces.confinement import layer_of, switched_off
 from sylph.interfaces.pending import is_interrupted, task_of
 from sylph.interfaces.reach import Reached, reach
+from sylph.wiring import store_of
 
 SECONDS = 2.0
 

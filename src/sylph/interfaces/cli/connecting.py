@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sylph.access import credentials_of, services_of
-from sylph.app import proxies_of
 from sylph.config import Config
 from sylph.core.clock import SystemClock
 from sylph.core.errors import ProviderError, UserError
@@ -32,6 +31,7 @@ from sylph.providers.logins.device import Code, device_login
 from sylph.providers.logins.oauth import Refusal, Service
 from sylph.providers.logins.tokens import Granted, Tokens, tokens_of
 from sylph.providers.table import row
+from sylph.wiring import proxies_of
 
 WINDOWS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 T = TypeVar("T")

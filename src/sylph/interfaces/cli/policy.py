@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from sylph.app import App, rulebook_of
+from sylph.app import App
 from sylph.config.rulebook import PROJECT
 from sylph.core.errors import ToolError, UserError
 from sylph.core.facts import Mode
@@ -26,6 +26,7 @@ from sylph.interfaces.cli.paint import paint
 from sylph.interfaces.cli.picker import session_names
 from sylph.interfaces.render import Span, Style, flat
 from sylph.interfaces.ruled import agreeable, decided, listed
+from sylph.wiring import rulebook_of
 
 EXAMPLES = {"command": '"rm -rf build"', "path": "path=src/a.txt", "url": "https://example.org"}
 STYLES: dict[Decision, Style] = {"allow": "ok", "ask": "warn", "deny": "bad"}

@@ -4,7 +4,6 @@ import sys
 
 import click
 
-from sylph.app import terms_of
 from sylph.core.text import count
 from sylph.interfaces.cli import codes
 from sylph.interfaces.cli.door import Door, put, put_json
@@ -12,6 +11,7 @@ from sylph.interfaces.cli.options import as_json as json_option
 from sylph.interfaces.cli.table import aligned
 from sylph.interfaces.render import flat
 from sylph.prove.sandbox import Report, Tried, prove
+from sylph.wiring import terms_of
 
 
 @click.command()

@@ -130,8 +130,8 @@ def remove(door: Door) -> int:
 
 
 def _here(door: Door) -> "tuple[Remotes, Remote]":
-    from sylph.app import remotes_of
     from sylph.tools.git.apply import present
+    from sylph.wiring import remotes_of
 
     remotes, root = remotes_of(door.place), real(Path.cwd())
     return remotes, remotes.of(root) or present(root)

@@ -9,7 +9,6 @@ import msgspec
 from fastapi import Header
 from msgspec import Meta, Struct
 
-from sylph.app import remotes_of
 from sylph.core.errors import NotFound, UserError
 from sylph.interfaces.http.files.workspaces import ground
 from sylph.interfaces.http.house import House
@@ -20,6 +19,7 @@ from sylph.tools.git.checks import checked
 from sylph.tools.git.remotes import Remote, Remotes
 from sylph.tools.git.repository import found
 from sylph.tools.git.trial import Tried, tried
+from sylph.wiring import remotes_of
 
 routes = Routes("git remote")
 Text = Annotated[str, Meta(max_length=200)]

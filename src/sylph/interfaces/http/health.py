@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from sylph import __version__
-from sylph.app import store_of
 from sylph.core.errors import StoreError
 from sylph.interfaces.aside import aside
 from sylph.interfaces.confinement import layer_of
@@ -20,6 +19,7 @@ from sylph.interfaces.http.house import House
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.route import Routes
 from sylph.interfaces.standing import service
+from sylph.wiring import store_of
 
 routes = Routes("health")
 # A store that needs longer does not answer.

@@ -6,13 +6,13 @@ from itertools import accumulate
 from starlette.responses import Response
 
 from sylph import __version__
-from sylph.app import store_of
 from sylph.interfaces.http.counts import BOUNDS, Counts
 from sylph.interfaces.http.exposition import MEDIA, Family, Sample, exposed
 from sylph.interfaces.http.health import process
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Routes
 from sylph.interfaces.http.tally import OTHER, Tally
+from sylph.wiring import store_of
 
 routes = Routes("metrics", prefix="")
 

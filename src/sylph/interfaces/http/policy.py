@@ -7,7 +7,6 @@ import msgspec
 from fastapi import Query
 from msgspec import Meta, Struct
 
-from sylph.app import rulebook_of
 from sylph.config.rulebook import PROJECT, FileRulebook
 from sylph.core.clock import SystemClock
 from sylph.core.commands import Revoke
@@ -27,6 +26,7 @@ from sylph.interfaces.http.route import Page, Routes, Versioned, unchanged
 from sylph.interfaces.http.who import Who
 from sylph.interfaces.ruled import Decided, agreeable, decided, listed
 from sylph.interfaces.versions import tag_of
+from sylph.wiring import rulebook_of
 
 routes = Routes("policy")
 Folder = Annotated[str, Query(max_length=4000, description="With the rules of the project in this folder.")]

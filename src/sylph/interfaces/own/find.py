@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 from sylph import __version__
 from sylph.access import Ask
-from sylph.app import build, store_of
+from sylph.app import build
 from sylph.config import Config
 from sylph.engine.glance import Glance
 from sylph.interfaces.own.calls import Greeting, Hello
 from sylph.interfaces.own.distant import Distant, DistantApp
 from sylph.interfaces.own.line import Line
 from sylph.interfaces.own.place import SOCKET
+from sylph.wiring import store_of
 
 # These are this process's own affair, whoever runs the turns.
 OURS = frozenset({"SYLPH_MODEL", "SYLPH_LOG_LEVEL"})

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from sylph.app import places_of
 from sylph.core.errors import UserError
 from sylph.core.places import real
 from sylph.interfaces.http.files.workspaces import known, refused
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.problems import Denied
 from sylph.interfaces.http.who import Who
+from sylph.wiring import places_of
 
 # What the routes say that take one.
 FOREIGN = "`admin` for a folder that is no workspace yet"

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from sylph.app import places_of
 from sylph.core.errors import NotFound, UserError
 from sylph.core.places import real
 from sylph.core.protected import guarded
@@ -20,6 +19,7 @@ from sylph.interfaces.http.house import House
 from sylph.interfaces.http.route import Page, Routes
 from sylph.tools import atomic
 from sylph.tools.workspace import printable
+from sylph.wiring import places_of
 
 routes = Routes("workspaces")
 FILE = "workspaces.json"
