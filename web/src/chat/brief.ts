@@ -1,6 +1,7 @@
 /** A call in one line, and its arguments as a person reads them. */
 
 import type { Call } from "../log/session";
+import { inJson, line, visible } from "../text/visible";
 
 const TELLING = ["command", "path", "url", "query", "pattern", "text", "code", "question", "title", "message"];
 const LONGEST = 160;
@@ -20,7 +21,7 @@ export function brief(call: Pick<Call, "arguments">): string {
   if (!given) return "";
   const named = TELLING.map((name) => given[name]).find((value) => typeof value === "string" && value);
   const any = named ?? Object.values(given).find((value) => typeof value === "string" && value);
-  return typeof any === "string" ? (any.split("\n")[0] ?? "").slice(0, LONGEST) : "";
+  return typeof any === "string" ? line((any.split("\n")[0] ?? "").slice(0, LONGEST)) : "";
 }
 
 export interface Given {
@@ -33,17 +34,17 @@ export interface Given {
 /** Arguments by name; what is no object is shown as it came. */
 export function given(text: string): Given[] {
   const values = parsed(text);
-  if (!values) return text.trim() && text.trim() !== "{}" ? [{ name: "", text, long: true }] : [];
+  if (!values) return text.trim() && text.trim() !== "{}" ? [{ name: "", text: visible(text), long: true }] : [];
   return Object.entries(values).map(([name, value]) => {
-    const shown = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return { name, text: shown, long: shown.includes("\n") || shown.length > 100 };
+    const shown = visible(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+    return { name: line(name), text: shown, long: shown.includes("\n") || shown.length > 100 };
   });
 }
 
 /** As JSON with a line for each value: for whoever edits them. */
 export function pretty(text: string): string {
   const values = parsed(text);
-  return values ? JSON.stringify(values, null, 2) : text;
+  return values ? inJson(JSON.stringify(values, null, 2)) : text;
 }
 
 /** The language a call's output or code is likely in, by the name of its file. */

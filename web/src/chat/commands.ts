@@ -3,6 +3,7 @@
 import type { Session } from "../log/session";
 import { Problem } from "../net/api";
 import { pathOf, router } from "../router.svelte";
+import { titleOf } from "../shell/titled";
 import { app } from "../state/app.svelte";
 import { money, tokens, words } from "../words";
 import * as acts from "./acts";
@@ -65,7 +66,7 @@ const DONE: Record<Name, Run> = {
   },
   status: ({ desk, session }) =>
     desk.say(
-      session.title || words.sidebar.untitled,
+      titleOf(session.title),
       `${words.header.model}: ${session.model}`,
       `${words.header.mode}: ${words.mode[session.mode] ?? session.mode}`,
       session.sandbox ? words.header.sandboxOn : words.header.sandboxOff,

@@ -4,7 +4,7 @@ import { pathOf, router } from "../router.svelte";
 import { words } from "../words";
 import type { Item } from "./Menu.svelte";
 import type { Carrying } from "./naming";
-import { shown } from "./paths";
+import { whole } from "./paths";
 import type { Entry, Store, Workspace } from "./store";
 
 export interface Hands {
@@ -34,7 +34,7 @@ export function actionsOf(hands: Hands): (target: Target) => Item[] {
 
 /** The start page, with the workspace chosen and the path in the box. */
 export function question(workspace: Workspace, path: string): string {
-  const query = new URLSearchParams({ workspace: workspace.path, text: words.files.question(shown(path)) });
+  const query = new URLSearchParams({ workspace: workspace.path, text: words.files.question(whole(path)) });
   return `${pathOf("chat")}?${query}`;
 }
 

@@ -1,6 +1,6 @@
 /** What a name is asked for, and what is done with it. */
 
-import { join, name, parent, shown } from "./paths";
+import { join, name, parent, whole } from "./paths";
 import type { Store } from "./store";
 
 export interface Making {
@@ -18,7 +18,7 @@ export type Naming = Making | Carrying;
 /** What stands in the box at first. */
 export function begun(naming: Naming): string {
   if ("folder" in naming) return "";
-  return naming.what === "rename" ? name(naming.path) : shown(naming.path);
+  return naming.what === "rename" ? name(naming.path) : whole(naming.path);
 }
 
 /** How much of that is chosen: the name without its ending, as that is what one mostly changes. */

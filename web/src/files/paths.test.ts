@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { pathOf, placeOf } from "../router.svelte";
-import { beside, crumbs, fromSteps, join, name, parent, shown, steps, within, wrong } from "./paths";
+import { beside, called, crumbs, fromSteps, join, name, parent, shown, steps, whole, within, wrong } from "./paths";
 
 const part = fc.oneof(fc.string({ minLength: 1, unit: "grapheme" }), fc.constantFrom("base64:eA==", "%2e", "a?b#c", "<img src=x>", "…", "\\", "%")).filter((one) => !wrong(one) && !one.includes("/"));
 const path = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.reduce((made, one) => join(made, one), ""));
@@ -24,11 +24,11 @@ describe("paths", () => {
   it("are taken apart as they were put together", () => {
     fc.assert(
       fc.property(path, part, (folder, last) => {
-        const whole = join(folder, last);
-        expect(parent(whole)).toBe(folder);
-        expect(name(whole)).toBe(last);
-        expect(within(whole, folder)).toBe(true);
-        expect(crumbs(whole).map((crumb) => crumb.name).join("/")).toBe(shown(whole));
+        const below = join(folder, last);
+        expect(parent(below)).toBe(folder);
+        expect(name(below)).toBe(last);
+        expect(within(below, folder)).toBe(true);
+        expect(crumbs(below).map((crumb) => crumb.name).join("/")).toBe(whole(below));
       }),
     );
   });
@@ -48,6 +48,12 @@ describe("paths", () => {
     expect(name("./base64:eA==")).toBe("base64:eA==");
     expect(fromSteps(steps("./base64:eA=="))).toBe("./base64:eA==");
     expect(fromSteps(["base64:!!"])).toBe("base64:!!");
+  });
+
+  it("are shown on one line, with nothing hidden", () => {
+    expect(called("a/new\nline\u202etxt.exe")).toBe("new\\nline\\u202etxt.exe");
+    expect(shown("a\tb/c")).toBe("a\\tb/c");
+    expect(whole("a\tb/c")).toBe("a\tb/c");
   });
 
   it("know what no name is", () => {

@@ -3,6 +3,8 @@
  * All that takes one apart or puts one together works on its bytes, so that both kinds go the same way.
  */
 
+import { line } from "../text/visible";
+
 const MARK = "base64:";
 const SLASH = 47;
 
@@ -16,15 +18,25 @@ export function parent(path: string): string {
   return told(bytes.subarray(0, Math.max(0, bytes.lastIndexOf(SLASH))));
 }
 
-/** What something is called, for people. */
+/** What something is called. */
 export function name(path: string): string {
   const bytes = bytesOf(path);
   return new TextDecoder().decode(bytes.subarray(bytes.lastIndexOf(SLASH) + 1));
 }
 
-/** The whole path, for people. */
-export function shown(path: string): string {
+/** The whole path, as text. */
+export function whole(path: string): string {
   return new TextDecoder().decode(bytesOf(path));
+}
+
+/** The name as people see it: on one line, and with nothing hidden in it. */
+export function called(path: string): string {
+  return line(name(path));
+}
+
+/** The whole path as people see it. */
+export function shown(path: string): string {
+  return line(whole(path));
 }
 
 /** A path below a folder. */
@@ -43,7 +55,7 @@ export function crumbs(path: string): Crumb[] {
 
 /** Whether it is that folder, or something in it. */
 export function within(path: string, folder: string): boolean {
-  return !folder || shown(path) === shown(folder) || shown(path).startsWith(`${shown(folder)}/`);
+  return !folder || whole(path) === whole(folder) || whole(path).startsWith(`${whole(folder)}/`);
 }
 
 /** What is wrong with a new name; empty where nothing is. */

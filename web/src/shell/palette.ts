@@ -4,6 +4,7 @@ import type { Row } from "../state/app.svelte";
 import { words } from "../words";
 import { best } from "./matching";
 import type { Action } from "./shell.svelte";
+import { titleOf } from "./titled";
 
 export type Section = "here" | "acts" | "pages" | "sessions";
 
@@ -31,7 +32,7 @@ const MOST = { here: 8, acts: 8, pages: 8, sessions: 30 };
 export function choices(from: Sources, typed: string): Choice[] {
   const of = (section: "here" | "acts" | "pages", list: Action[]): Choice[] =>
     best(list, (one) => one.name, typed, MOST[section]).map((one) => ({ section, name: one.name, more: one.keys ?? "", run: one.run }));
-  const sessions = best(from.sessions, (row) => row.title || words.sidebar.untitled, typed, typed.trim() ? MOST.sessions : 8);
+  const sessions = best(from.sessions, (row) => titleOf(row.title), typed, typed.trim() ? MOST.sessions : 8);
   const made = [
     ...of("here", from.here),
     ...(typed.trim() ? [] : rows(sessions, from)),
@@ -45,5 +46,5 @@ export function choices(from: Sources, typed: string): Choice[] {
 }
 
 function rows(list: Row[], from: Sources): Choice[] {
-  return list.map((row) => ({ section: "sessions", name: row.title || words.sidebar.untitled, more: from.more(row), run: () => from.open(row) }));
+  return list.map((row) => ({ section: "sessions", name: titleOf(row.title), more: from.more(row), run: () => from.open(row) }));
 }

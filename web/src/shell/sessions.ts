@@ -4,6 +4,7 @@ import * as acts from "../chat/acts";
 import { at, post, remove } from "../net/api";
 import { app, type Row } from "../state/app.svelte";
 import { words } from "../words";
+import { titleOf } from "./titled";
 import { toasts } from "./toasts.svelte";
 
 /** Shows at once what was asked for; what the server says counts, and comes by the stream. */
@@ -38,7 +39,7 @@ export async function archive(row: Row, archived: boolean): Promise<void> {
 }
 
 export async function discard(row: Row): Promise<void> {
-  const title = row.title || words.sidebar.untitled;
+  const title = titleOf(row.title);
   if (!(await changed(row, { deleted: true }, () => remove(at`sessions/${row.id}`)))) return;
   toasts.say(words.sidebar.removed(title), { ms: 15_000, act: { name: words.sidebar.undo, run: () => void restore({ ...row, deleted: true }) } });
 }

@@ -1,11 +1,15 @@
 import { expect, it } from "vitest";
 
 import type { Row } from "../state/app.svelte";
-import { titled, wanting } from "./titled";
+import { titled, titleOf, wanting } from "./titled";
 
 it("says where one is and what waits", () => {
   expect(titled("Dashboard", "Sylph", 0)).toBe("Dashboard · Sylph");
   expect(titled("", "Sylph", 3)).toBe("(3) Sylph");
+});
+
+it("names a session in one line that hides nothing", () => {
+  expect([titleOf(""), titleOf("a\nb\u202ec")]).toEqual(["Untitled", "a\\nb\\u202ec"]);
 });
 
 it("counts each session once that asks or is unread, and none that was put aside", () => {

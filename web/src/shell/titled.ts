@@ -1,6 +1,13 @@
 /** What the browser's tab says: where one is, and how many sessions want to be looked at. */
 
 import type { Row } from "../state/app.svelte";
+import { line } from "../text/visible";
+import { words } from "../words";
+
+/** What a session is called: one line, with nothing hidden in it. */
+export function titleOf(title: string): string {
+  return line(title) || words.sidebar.untitled;
+}
 
 export function wanting(rows: Iterable<Row>): number {
   let count = 0;
