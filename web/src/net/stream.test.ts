@@ -6,21 +6,28 @@ import { type Follower, type Link, type Note, Stream } from "./stream";
 
 const BEAT = 1000;
 
-/** A server: each request for the stream is answered with one that the test writes into. */
+/** A server that the test speaks for: by WebSocket, and by server-sent events where those are blocked. */
 class Server {
+  /** How it was asked for a stream, each time. */
   asked: string[] = [];
-  posted: { path: string; body: unknown }[] = [];
+  /** What it was told over the stream that is open. */
+  heard: object[] = [];
+  /** What it is asked besides. */
+  posted: unknown[] = [];
   refuse = 0;
+  blocked = false;
   #pipes: ReadableStreamDefaultController<Uint8Array>[] = [];
+  #socket: FakeSocket | null = null;
 
   fetch = async (path: string, wish: RequestInit): Promise<Response> => {
+    if (this.refuse < 0) throw new TypeError("no network");
+    if (this.refuse) return Response.json({ title: "no", status: this.refuse, detail: "no", kind: "no" }, { status: this.refuse });
+    if (path.endsWith("/login")) return Response.json({});
     if (wish.method === "POST") {
-      this.posted.push({ path, body: JSON.parse(wish.body as string) });
+      this.posted.push(JSON.parse(wish.body as string));
       return Response.json({});
     }
     this.asked.push(decodeURIComponent(path));
-    if (this.refuse < 0) throw new TypeError("no network");
-    if (this.refuse) return Response.json({ title: "no", status: this.refuse, detail: "no", kind: "no" }, { status: this.refuse });
     const body = new ReadableStream<Uint8Array>({
       start: (pipe) => {
         this.#pipes.push(pipe);
@@ -30,23 +37,55 @@ class Server {
     return new Response(body);
   };
 
+  connect(socket: FakeSocket): void {
+    this.asked.push(socket.url);
+    this.heard = [];
+    if (this.refuse || this.blocked) queueMicrotask(() => socket.onclose?.());
+    else this.#socket = socket;
+  }
+
   async tell(...bodies: object[]): Promise<void> {
-    for (const body of bodies) this.#pipes.at(-1)?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(body)}\n\n`));
+    for (const body of bodies) {
+      const data = JSON.stringify(body);
+      if (this.blocked) this.#pipes.at(-1)?.enqueue(new TextEncoder().encode(`data: ${data}\n\n`));
+      else this.#socket?.onmessage?.({ data });
+    }
     await settle();
   }
 
   async beat(): Promise<void> {
+    if (!this.blocked) return await this.tell({ type: "beat", ts: 1 });
     this.#pipes.at(-1)?.enqueue(new TextEncoder().encode(": beat\n\n"));
     await settle();
   }
 
   async cut(): Promise<void> {
-    this.#pipes.at(-1)?.close();
+    if (this.blocked) this.#pipes.at(-1)?.close();
+    else this.#socket?.onclose?.();
     await settle();
   }
 
   open(): Promise<void> {
     return this.tell({ type: "stream.opened", client: `c${this.asked.length}`, beat_ms: BEAT, version: "1" });
+  }
+}
+
+class FakeSocket {
+  static OPEN = 1;
+  readyState = 1;
+  onmessage: ((message: { data: string }) => void) | null = null;
+  onclose: (() => void) | null = null;
+
+  constructor(readonly url: string) {
+    server.connect(this);
+  }
+
+  send(text: string): void {
+    server.heard.push(JSON.parse(text) as object);
+  }
+
+  close(): void {
+    this.readyState = 3;
   }
 }
 
@@ -88,6 +127,8 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   server = new Server();
   vi.stubGlobal("fetch", server.fetch);
+  vi.stubGlobal("WebSocket", FakeSocket);
+  vi.stubGlobal("location", { protocol: "http:", host: "here" });
   links = [];
   notes = [];
   stream = new Stream(
@@ -109,8 +150,9 @@ it("asks for what is followed from where it stands, and hands over in bunches", 
   stream.follow("s", reader);
   stream.start();
   await settle();
-  expect(server.asked).toEqual(["/api/v1/stream?sessions=s:3"]);
+  expect(server.asked).toEqual(["ws://here/ws"]);
   await server.open();
+  expect(server.heard).toEqual([{ type: "notes", on: true }, { type: "subscribe", id: "s", session: "s", after: 3 }]);
   await server.tell(fact(4), fact(5), fact(6, "other"));
   expect(reader.batches).toBe(0);
   await pass(16);
@@ -129,8 +171,8 @@ it("is opened anew after a cut, from the last fact, and keeps what had come", as
   expect(reader.facts).toEqual([1, 2]);
   expect(links).toEqual(["connecting", "open", "waiting"]);
   await pass(300);
-  expect(server.asked.at(-1)).toBe("/api/v1/stream?sessions=s:2");
   await server.open();
+  expect(server.heard.at(-1)).toEqual({ type: "subscribe", id: "s", session: "s", after: 2 });
   await server.tell(fact(2), fact(3));
   await pass(16);
   expect(reader.facts).toEqual([1, 2, 3]);
@@ -182,20 +224,58 @@ it("begins a session anew when its log is another, and tells when it is gone", a
 it("tells the server what to follow as that changes, but only while there is a stream", async () => {
   const reader = new Reader();
   stream.follow("s", reader);
-  expect(server.posted).toEqual([]);
   stream.start();
   await settle();
+  expect(server.heard).toEqual([]);
   await server.open();
   stream.follow("t", reader);
   stream.leave("s");
-  await settle();
-  expect(server.posted.map((one) => one.body)).toEqual([
-    { sessions: [{ id: "s", after: 0 }, { id: "t", after: 0 }] },
-    { sessions: [{ id: "t", after: 0 }] },
+  expect(server.heard.slice(2)).toEqual([
+    { type: "subscribe", id: "t", session: "t", after: 0 },
+    { type: "unsubscribe", session: "s" },
   ]);
   await server.tell(fact(1, "s"));
   await pass(16);
   expect(reader.facts).toEqual([]);
+});
+
+it("knows that a session is gone by what is said to following it, and of no other trouble", async () => {
+  const reader = new Reader();
+  stream.follow("s", reader);
+  stream.start();
+  await settle();
+  await server.open();
+  await server.tell({ type: "ack", id: "s" }, { type: "problem", id: "s", problem: { status: 429 } }, { type: "problem", id: "", problem: { status: 404 } });
+  expect(reader.lost).toBe(0);
+  await server.tell({ type: "problem", id: "s", problem: { status: 404 } });
+  expect(reader.lost).toBe(1);
+});
+
+it("goes by server-sent events where a WebSocket is blocked, and nothing else is", async () => {
+  server.blocked = true;
+  const reader = new Reader();
+  reader.facts = [1, 2, 3];
+  stream.follow("s", reader);
+  stream.start();
+  await pass(2000);
+  expect(server.asked).toEqual(["ws://here/ws", "ws://here/ws", "/api/v1/stream?sessions=s:3"]);
+  await server.open();
+  await server.tell(fact(4));
+  stream.follow("t", reader);
+  await server.beat();
+  await pass(16);
+  expect(reader.facts).toEqual([1, 2, 3, 4]);
+  expect(server.posted).toEqual([{ sessions: [{ id: "s", after: 3 }, { id: "t", after: 3 }] }]);
+  await server.cut();
+  await pass(2000);
+  expect(server.asked.at(-1)).toBe("/api/v1/stream?sessions=s:4,t:4");
+});
+
+it("does not take a server that is away for one that blocks", async () => {
+  server.refuse = -1;
+  stream.start();
+  await pass(20_000);
+  expect(new Set(server.asked)).toEqual(new Set(["ws://here/ws"]));
 });
 
 it("ends where it is not known any more, and when it is told to", async () => {

@@ -6,8 +6,8 @@
  */
 
 import type { SylphEvent } from "../log/events";
-import { Problem, post, send } from "./api";
-import { Parser } from "./sse";
+import { get, Problem } from "./api";
+import { type Ear, Events, type Place, Socket, type Wire } from "./wire";
 
 export interface Question {
   id: string;
@@ -59,10 +59,13 @@ export type Link = "connecting" | "open" | "waiting";
 
 const SHORTEST = 250;
 const LONGEST = 15_000;
+/** So often in a row a WebSocket fails where requests do not, until it is taken for blocked: by a proxy, say. */
+const BLOCKED = 2;
 
 export class Stream {
   #followers = new Map<string, Follower>();
-  #client = "";
+  #wire: Wire = new Socket(() => this.#places());
+  #blocked = 0;
   #stop: AbortController | null = null;
   #tries = 0;
   #wake: (() => void) | null = null;
@@ -99,22 +102,17 @@ export class Stream {
 
   follow(session: string, follower: Follower): void {
     this.#followers.set(session, follower);
-    this.#subscribe();
+    this.#wire.follow({ id: session, after: follower.seq() });
   }
 
   leave(session: string): void {
     this.#followers.delete(session);
     this.#waiting.delete(session);
-    this.#subscribe();
+    this.#wire.leave(session);
   }
 
-  #subscribe(): void {
-    if (!this.#client) return;
-    const sessions = [...this.#followers].map(([id, follower]) => ({ id, after: follower.seq() }));
-    post(`stream/${this.#client}`, { sessions }).catch((error: unknown) => {
-      // A stream that is not there any more is opened anew, with the right sessions.
-      if (!(error instanceof Problem)) throw error;
-    });
+  #places(): Place[] {
+    return [...this.#followers].map(([id, follower]) => ({ id, after: follower.seq() }));
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -125,8 +123,8 @@ export class Stream {
         this.#tries = 0;
       } catch (error) {
         if (error instanceof Problem && error.status === 401) return;
+        if (!(await this.#known())) return;
       }
-      this.#client = "";
       if (signal.aborted) return;
       this.linked("waiting");
       const pause = Math.min(LONGEST, SHORTEST * 2 ** this.#tries++) * (0.5 + Math.random() / 2);
@@ -140,31 +138,40 @@ export class Stream {
     }
   }
 
+  /** Whether the server still knows us, as far as it can be asked: a WebSocket does not tell why it is refused. */
+  async #known(): Promise<boolean> {
+    if (!(this.#wire instanceof Socket)) return true;
+    try {
+      await get("login");
+      if (++this.#blocked >= BLOCKED) this.#wire = new Events(() => this.#places());
+    } catch (error) {
+      return !(error instanceof Problem && error.status === 401);
+    }
+    return true;
+  }
+
   async #read(signal: AbortSignal): Promise<void> {
-    const places = [...this.#followers].map(([id, follower]) => `${id}:${follower.seq()}`).join(",");
     const cut = new AbortController();
     const abort = (): void => cut.abort();
     signal.addEventListener("abort", abort);
     let beat = 60_000;
     let watch = setTimeout(abort, beat);
-    try {
-      const response = await send(`stream?sessions=${encodeURIComponent(places)}`, { signal: cut.signal });
-      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-      const parser = new Parser();
-      for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
+    const ear: Ear = {
+      alive: () => {
         clearTimeout(watch);
         watch = setTimeout(abort, beat);
-        for (const message of parser.push(piece.value)) {
-          const body = JSON.parse(message.data) as SylphEvent | Note;
-          if (body.type === "stream.opened") {
-            beat = body.beat_ms * 2.5;
-            this.#client = body.client;
-            this.#tries = 0;
-            this.linked("open");
-          }
-          this.#sort(body);
+      },
+      told: (body) => {
+        if (body.type === "stream.opened") {
+          beat = body.beat_ms * 2.5;
+          this.#tries = this.#blocked = 0;
+          this.linked("open");
         }
-      }
+        this.#sort(body);
+      },
+    };
+    try {
+      await this.#wire.listen(ear, cut.signal);
     } finally {
       clearTimeout(watch);
       signal.removeEventListener("abort", abort);
