@@ -3,7 +3,7 @@
     ./check             format, lint, types, imports, then all tests
     ./check fast        without the tests
     ./check fix         format the code and fix what ruff can fix
-    ./check app         the browser app: types, lint, unit tests, and all tests in a browser
+    ./check app         the browser app: types, lint, unit tests, and the tests in a browser
     ./check ARGUMENTS   only pytest, with these arguments
 
 Every static check is run, also after one has failed; the closing line is pytest's own.

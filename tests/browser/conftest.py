@@ -1,21 +1,26 @@
-"""The browser app in a real browser, in front of a real server with a scripted model."""
+"""The browser app in a real browser, in front of a real server with a scripted model.
+
+All tests of a worker share one browser and, unless they are marked `alone`, one server; each has its own window, and
+finds no session, no file and no login of the tests before it.
+"""
 
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 from tests.browser.person import Person
-from tests.flows.conftest import model, sylph
-from tests.flows.program import Model
-from tests.http.conftest import served
-from tests.http.served import Served
-from tests.model_server import ModelServer, say
+from tests.browser.shared import STORE, Shared, furnished, sharing
+from tests.flows.conftest import unexplained
+from tests.flows.program import Sylph
+from tests.http.served import Served, serving
+from tests.model_server import ModelServer, Script, say
 
 from sylph.interfaces.http.webapp import APP
 from sylph.tools.web.chromium import NAMES
-
-__all__ = ["model", "served", "sylph"]
 
 FLAGS = [
     "--no-sandbox",
@@ -28,38 +33,30 @@ FLAGS = [
     "--disable-dev-shm-usage",
 ]
 PROGRAM = next((found for found in map(shutil.which, NAMES) if found), None)
+HERE = Path(__file__).parent
+# Machines are busy at times; whoever waits longer than this waits in vain.
+expect.set_options(timeout=15_000)
 
 
-# Each test starts a server and a browser of its own: all of them take too long for every run of all tests.
-ALWAYS = "test_a_task_is_done_and_seen"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    why = (
-        "no Chromium is installed"
-        if PROGRAM is None
-        else ""
-        if (APP / "index.html").is_file()
-        else "the app is not built"
-    )
-    wanted = any("browser" in str(argument) for argument in config.args)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = "no Chromium is installed" if PROGRAM is None else "the app is not built"
+    ready = PROGRAM is not None and (APP / "index.html").is_file()
     for item in items:
-        if "tests/browser" not in str(item.path):
+        if not item.path.is_relative_to(HERE):
             continue
-        if why:
-            item.add_marker(pytest.mark.skip(reason=why))
-        elif not wanted and item.name != ALWAYS:
-            item.add_marker(pytest.mark.skip(reason="`./check app` runs all tests in the browser"))
+        # The browser and the server outlive a test, and so must their event loop.
+        item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+        if not ready:
+            item.add_marker(pytest.mark.skip(reason=missing))
 
 
-@pytest.fixture
-async def scripted(request: pytest.FixtureRequest, model: Model) -> ModelServer:
-    """What the model says: as a test's mark `script` has it."""
-    mark = request.node.get_closest_marker("script")
-    return await model(list(mark.args) if mark else [say("Hello from the model.")] * 8)
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Shared, None]:
+    async with sharing(tmp_path_factory.mktemp("shared")) as made:
+        yield made
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncGenerator[Browser, None]:
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
@@ -68,17 +65,63 @@ async def browser() -> AsyncGenerator[Browser, None]:
 
 
 @pytest.fixture
+def alone(request: pytest.FixtureRequest) -> bool:
+    """Whether the test kills its server, prepares its home or changes its configuration."""
+    return request.node.get_closest_marker("alone") is not None
+
+
+@pytest.fixture
+def sylph(alone: bool, shared: Shared, tmp_path: Path) -> Generator[Sylph, None, None]:
+    if not alone:
+        yield shared.served.sylph
+        return
+    made = furnished(tmp_path)
+    yield made
+    assert not unexplained(made.home / "sylph" / STORE)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scripted(
+    request: pytest.FixtureRequest,
+    alone: bool,
+    shared: Shared,
+    sylph: Sylph,
+) -> AsyncGenerator[ModelServer, None]:
+    """What the model says: as a test's mark `script` has it."""
+    mark = request.node.get_closest_marker("script")
+    script: Script = list(mark.args) if mark else [say("Hello from the model.")] * 8
+    if mark and callable(mark.args[0]):
+        script = mark.args[0]
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(ModelServer()) if alone else shared.model
+        sylph.environ.update(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="a-key-for-tests")
+        model.follow(script)
+        yield model
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def served(alone: bool, shared: Shared, sylph: Sylph, scripted: ModelServer) -> AsyncGenerator[Served, None]:
+    if alone:
+        async with serving(sylph) as running:
+            yield running
+        return
+    yield shared.served
+    scripted.follow(())
+    wrong = await shared.clear()
+    assert not wrong, wrong
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser, served: Served) -> AsyncGenerator[BrowserContext, None]:
     made = await browser.new_context(base_url=served.url, viewport={"width": 1280, "height": 800})
     yield made
     await made.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def person(context: BrowserContext, served: Served) -> AsyncGenerator[Person, None]:
     """Somebody who is logged in and looks at the app. What goes wrong in the page fails the test."""
-    page: Page = await context.new_page()
-    someone = Person(page, served)
+    someone = Person(await context.new_page(), served)
     await someone.log_in()
     yield someone
     someone.content()

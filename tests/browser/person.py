@@ -1,13 +1,34 @@
 """Somebody at the browser: what they do, and what they see."""
 
 import asyncio
-import json
+import re
 from collections.abc import Awaitable, Callable
 
 from playwright.async_api import Page, Request, expect
 from tests.http.served import Served
 
 MODEL = "openai/scripted"
+# What never ends by itself.
+STREAM = "/api/v1/stream?"
+# When what moves has come to its end, and that is painted.
+PAINTED = """
+() => new Promise((done) => {
+  const ends = (one) => Number.isFinite(one.effect.getComputedTiming().endTime);
+  const paint = () => requestAnimationFrame(() => requestAnimationFrame(() => done()));
+  Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished)).then(paint);
+})
+"""
+# When nothing in the page has changed for some frames.
+QUIET = """
+() => new Promise((done) => {
+  let timer;
+  const end = () => { watch.disconnect(); done(); };
+  const again = () => { clearTimeout(timer); timer = setTimeout(end, 80); };
+  const watch = new MutationObserver(again);
+  watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  again();
+})
+"""
 
 
 class Person:
@@ -15,19 +36,32 @@ class Person:
         self.page, self.served = page, served
         self.complaints: list[str] = []
         self.strayed: list[str] = []
+        self._awaited: set[Request] = set()
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         page.on("request", self._asked)
+        page.on("requestfinished", self._answered)
+        page.on("requestfailed", self._answered)
 
     def _asked(self, request: Request) -> None:
         if not request.url.startswith((self.served.url, "data:", "blob:")):
             self.strayed.append(request.url)
+        if request.is_navigation_request():
+            # Nobody waits any more for what the page before it wanted.
+            self._awaited.clear()
+        if STREAM not in request.url:
+            self._awaited.add(request)
+
+    def _answered(self, request: Request) -> None:
+        self._awaited.discard(request)
 
     async def log_in(self) -> None:
-        """By the one-time link, as after the first start."""
-        made = await self.served.sylph.run("token", "link", "--json")
-        await self.page.goto(json.loads(made.out)["url"])
+        """At once. That a link leads in is seen where the app begins, in test_shell."""
+        made = await self.page.context.request.post("/api/v1/login", data={"key": self.served.token})
+        assert made.ok, await made.text()
+        async with self.page.expect_response(lambda answer: STREAM in answer.url):
+            await self.page.goto("/")
         await expect(self.page.get_by_role("button", name="New session")).to_be_visible()
 
     async def begin(self, text: str = "") -> str:
@@ -49,7 +83,8 @@ class Person:
         await box.press("Enter")
 
     async def see(self, text: str) -> None:
-        await expect(self.page.get_by_text(text).first).to_be_visible(timeout=15_000)
+        # By its letters: "Done" is not in "what can be done".
+        await expect(self.page.get_by_text(re.compile(re.escape(text))).first).to_be_visible()
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         """Waits for what the page cannot show."""
@@ -59,10 +94,18 @@ class Person:
             await asyncio.sleep(0.05)
         raise AssertionError("It did not come to hold.")
 
+    async def settle(self) -> None:
+        """Until nothing is awaited, nothing changes and nothing moves."""
+        async with asyncio.timeout(20):
+            await self.page.evaluate(QUIET)
+            while self._awaited:
+                await self.page.evaluate(QUIET)
+            await self.page.evaluate(PAINTED)
+
     def content(self) -> None:
         """Nothing went wrong in the page, and it asked nobody but the server."""
         # A server that was killed for the sake of a test is missed by the browser, too.
-        missed = ("ERR_CONNECTION", "ERR_INCOMPLETE", "Failed to load resource")
+        missed = ("ERR_CONNECTION", "ERR_INCOMPLETE", "Failed to load resource", "when fetching the script")
         wrong = [said for said in self.complaints if not any(each in said for each in missed)]
         assert not wrong, wrong
         assert not self.strayed, self.strayed

@@ -6,7 +6,7 @@ import subprocess
 import zlib
 from typing import Any
 
-from playwright.async_api import Page
+from playwright.async_api import Locator, Page, expect
 from tests.browser.person import Person
 from tests.flows.program import Sylph
 from tests.http.served import Served
@@ -136,6 +136,19 @@ async def others(served: Served) -> None:
 
 
 async def approve(page: Page) -> None:
-    button = page.get_by_role("button", name="Allow once")
+    """Allows what is asked; returns when that question is gone."""
+    button = await page.get_by_role("button", name="Allow once").first.element_handle()
+    assert button
     await button.click()
-    await page.wait_for_timeout(300)
+    await button.wait_for_element_state("hidden")
+
+
+async def approve_until(page: Page, goal: Locator) -> int:
+    """Allows whatever is asked until `goal` is there; how often."""
+    allow, times = page.get_by_role("button", name="Allow once"), 0
+    while True:
+        await expect(allow.or_(goal).first).to_be_visible()
+        if await goal.count():
+            return times
+        await approve(page)
+        times += 1

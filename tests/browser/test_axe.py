@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.async_api import Page, expect
+import pytest_asyncio
+from playwright.async_api import expect
 from tests.browser import stage
-from tests.browser.person import Person
+from tests.browser.person import PAINTED, Person
 from tests.flows.program import Sylph
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -33,26 +34,27 @@ def shop(sylph: Sylph) -> Sylph:
 class Lens:
     """Looks at the page as it is now, in each way it can be looked at; tells at the end of all that was wrong."""
 
-    def __init__(self, page: Page) -> None:
-        self.page = page
+    def __init__(self, person: Person) -> None:
+        self.person, self.page = person, person.page
         self.found: list[str] = []
 
     async def look(self, where: str) -> None:
         page = self.page
+        await self.person.settle()
         if not await page.evaluate("'axe' in window"):
             await page.evaluate(AXE.read_text())
         for width in (1280, 390):
             await page.set_viewport_size({"width": width, "height": TALL})
             for scheme in SCHEMES:
                 await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-                await page.wait_for_timeout(150)
+                await page.evaluate(PAINTED)
                 self.found += [f"{where} {width} {scheme}: {each}" for each in await page.evaluate(RUN)]
         await page.set_viewport_size({"width": 1280, "height": TALL})
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def lens(person: Person) -> AsyncGenerator[Lens, None]:
-    made = Lens(person.page)
+    made = Lens(person)
     yield made
     if made.found:
         pytest.fail("\n".join(made.found))
@@ -68,15 +70,11 @@ async def test_a_chat_in_every_state(shop: Sylph, person: Person, lens: Lens) ->
     await page.get_by_role("button", name="Deny", exact=False).first.click()
     await lens.look("denying")
     await page.get_by_role("button", name="Back").click()
-    while not await page.get_by_text("Shall prices do that").count():
-        if await page.get_by_role("button", name="Allow once").count():
-            await stage.approve(page)
-        await page.wait_for_timeout(100)
+    await stage.approve_until(page, page.get_by_role("button", name="No, leave them exact"))
     await lens.look("question")
     await page.get_by_role("button", name="No, leave them exact").click()
     await person.see("all tests pass")
     await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    await page.wait_for_timeout(500)
     await lens.look("cards")
     await person.say("And the receipts?")
     await expect(page.get_by_text("longer than this model takes").first).to_be_visible()
@@ -99,10 +97,8 @@ async def test_every_other_page(shop: Sylph, person: Person, lens: Lens) -> None
     id = await stage.ask(person)
     await stage.approve(page)
     await page.goto(f"/timeline/{id}")
-    await page.wait_for_timeout(700)
     await lens.look("timeline")
     await page.goto("/dashboard")
-    await page.wait_for_timeout(700)
     await lens.look("dashboard")
     await page.goto("/chat/nowhere")
     await lens.look("missing")
@@ -118,21 +114,21 @@ async def test_files(shop: Sylph, person: Person, lens: Lens) -> None:
     await lens.look("files")
     for name in ("prices.py", "README.md", "counter.png"):
         await page.get_by_text(name, exact=True).first.click()
-        await page.wait_for_timeout(800)
         await lens.look(name)
 
 
 async def test_settings(shop: Sylph, person: Person, lens: Lens) -> None:
     page = person.page
     await page.goto("/settings")
-    await page.wait_for_timeout(500)
+    await person.settle()
     places = await page.eval_on_selector_all(
         "a[href^='/settings/']", "all => [...new Set(all.map((one) => one.pathname))]"
     )
     assert len(places) > 5
-    for place in places:
-        await page.goto(place)
-        await page.wait_for_timeout(600)
+    # The sections of the configuration first: the others lead away from their list.
+    for place in sorted(places, key=lambda place: (not place.startswith("/settings/config/"), place)):
+        await page.locator(f"a[href='{place}']").first.click()
+        await expect(page.locator(f"a[href='{place}'][aria-current=page]")).to_be_visible()
         await lens.look(place)
 
 
@@ -141,5 +137,4 @@ async def test_before_one_is_logged_in(person: Person, lens: Lens) -> None:
     await page.context.clear_cookies()
     for place in ("/", "/login"):
         await page.goto(place)
-        await page.wait_for_timeout(300)
         await lens.look(place)

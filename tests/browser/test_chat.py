@@ -167,7 +167,7 @@ async def test_a_session_that_is_removed_meanwhile_is_told(person: Person) -> No
     id = await person.begin("Hello")
     await person.see("Hello from the model.")
     await person.see("Done")
-    await person.served.client.delete(f"/api/v1/sessions/{id}")
+    assert (await person.served.client.delete(f"/api/v1/sessions/{id}")).status_code == 200
     await person.see("This session is in the trash.")
     await person.page.get_by_role("button", name="Bring it back").click()
     await expect(person.page.get_by_label("Message", exact=True)).to_be_visible()

@@ -62,6 +62,7 @@ async def test_for_the_session_asks_once(person: Person) -> None:
     assert (person.served.sylph.workspace / "b.txt").exists()
 
 
+@pytest.mark.alone
 @pytest.mark.script(WRITE, say("Written."))
 async def test_a_rule_is_shown_before_it_is_kept(person: Person) -> None:
     page = person.page
@@ -127,5 +128,5 @@ async def test_who_was_faster_is_told(person: Person) -> None:
 
 async def _late(route: Route, client: httpx2.AsyncClient, id: str) -> None:
     question = (await client.get(f"/api/v1/sessions/{id}/questions")).json()["items"][0]["id"]
-    await client.post(f"/api/v1/sessions/{id}/answers", json={"answers": [{"id": question, "answer": "no"}]})
+    await client.post(f"/api/v1/sessions/{id}/answers", json={"answers": [{"question": question, "answer": "no"}]})
     await route.continue_()

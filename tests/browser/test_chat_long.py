@@ -1,6 +1,7 @@
 """A long session: its newest part at once, the rest when one scrolls to it, and nothing jumps."""
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 from tests.browser.person import Person
 from tests.flows.program import Sylph
@@ -30,6 +31,9 @@ BACK = """
 })
 """
 
+# So long that what came late would have moved it.
+PAINTED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done()), 60))"
+
 
 def turn(number: int) -> list[Draft]:
     name = f"t{number}"
@@ -52,7 +56,7 @@ def turn(number: int) -> list[Draft]:
     return [Draft(fact, 1_762_000_000_000 + number, name, "user", 0) for fact in new]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def long(sylph: Sylph) -> None:
     """A session of many facts, written before the server begins."""
     data = sylph.home / "sylph" / "data"
@@ -77,10 +81,11 @@ async def settled(page: Page) -> list[object]:
         if now == was:
             return now
         was = now
-        await page.wait_for_timeout(60)
+        await page.evaluate(PAINTED)
     raise AssertionError("It does not stand still.")
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("long")
 @pytest.mark.script(say("And this is new."), say("And this too."))
 async def test_a_long_session_opens_at_its_end_and_goes_back_without_a_jump(sylph: Sylph, person: Person) -> None:

@@ -6,12 +6,11 @@ import pytest
 from playwright.async_api import expect
 from tests.browser.person import Person
 from tests.http.served import serving
-from tests.model_server import call, say
+from tests.model_server import ModelServer, call, say
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
 )
-SLOW = {"delay": 0.15, "chunk": 4}
 
 
 @pytest.mark.script(call("shell", command="touch made; seq 1 30000"), say("That was much."))
@@ -47,12 +46,13 @@ async def test_output_is_seen_while_it_runs(person: Person) -> None:
     await person.see("Done with it.")
 
 
-@pytest.mark.script(
-    say("This answer is cut off by a crash, in the middle of it all. " * 3, **SLOW), say("Now for real.")
-)
-async def test_a_turn_that_a_crash_left_open_is_given_up(person: Person) -> None:
+@pytest.mark.alone
+@pytest.mark.script(say("This answer is cut off by a crash.", held=True), say("Now for real."))
+async def test_a_turn_that_a_crash_left_open_is_given_up(person: Person, scripted: ModelServer) -> None:
     page, served = person.page, person.served
     id = await person.begin("Tell me")
+    await person.settle()
+    scripted.release()
     await person.see("This answer")
     port = served.url.rpartition(":")[2]
     served.kill()

@@ -3,29 +3,35 @@
 import pytest
 from playwright.async_api import expect
 from tests.browser.person import Person
-from tests.model_server import call, say
+from tests.model_server import ModelServer, call, say
 
-SLOW = {"delay": 0.15, "chunk": 4}
-LONG = "This is a long answer that takes its time, word by word, until it is at its end."
+LONG = say("This is a long answer that takes its time, word by word, until it is at its end.", held=True)
 
 
-@pytest.mark.script(say(LONG, **SLOW), say("As you wish."))
-async def test_what_is_said_meanwhile_steers(person: Person) -> None:
-    page = person.page
+async def in_the_middle(person: Person, scripted: ModelServer) -> None:
+    """Of a long answer."""
     await person.begin("Tell me")
+    await person.settle()
+    scripted.release()
     await person.see("This is a")
+
+
+@pytest.mark.script(LONG, say("As you wish."))
+async def test_what_is_said_meanwhile_steers(person: Person, scripted: ModelServer) -> None:
+    page = person.page
+    await in_the_middle(person, scripted)
     await person.say("Shorter, please")
     await expect(page.get_by_role("list", name="Waiting messages")).to_contain_text("Shorter, please")
+    scripted.release()
     await person.see("said meanwhile")
     await person.see("As you wish.")
     await expect(page.get_by_role("list", name="Waiting messages")).to_have_count(0)
 
 
-@pytest.mark.script(say(LONG, **SLOW), say("And now the other."))
-async def test_what_waits_can_be_taken_back(person: Person) -> None:
+@pytest.mark.script(LONG, say("And now the other."))
+async def test_what_waits_can_be_taken_back(person: Person, scripted: ModelServer) -> None:
     page = person.page
-    await person.begin("Tell me")
-    await person.see("This is a")
+    await in_the_middle(person, scripted)
     box = page.get_by_label("Message", exact=True)
     await box.fill("first for later")
     await box.press("Alt+Enter")
@@ -35,16 +41,16 @@ async def test_what_waits_can_be_taken_back(person: Person) -> None:
     await expect(waiting).to_have_count(2)
     await waiting.filter(has_text="first").get_by_role("button", name="Withdraw").click()
     await expect(waiting).to_have_count(1)
+    scripted.release()
     await person.see("And now the other.")
     await expect(page.get_by_role("log").get_by_text("second for later")).to_be_visible()
     await expect(page.get_by_text("first for later")).to_have_count(0)
 
 
-@pytest.mark.script(say(LONG * 5, **SLOW), say("Now it works."))
-async def test_stop_and_retry(person: Person) -> None:
+@pytest.mark.script(LONG, say("Now it works."))
+async def test_stop_and_retry(person: Person, scripted: ModelServer) -> None:
     page = person.page
-    await person.begin("Tell me")
-    await person.see("This is a")
+    await in_the_middle(person, scripted)
     await page.get_by_role("button", name="Stop").click()
     await person.see("Stopped")
     await page.get_by_role("log").get_by_role("button", name="Retry").last.click()
@@ -52,11 +58,14 @@ async def test_stop_and_retry(person: Person) -> None:
     await person.see("replaced")
 
 
-@pytest.mark.script(call("list", path=".", how={"delay": 0.3}), say("Then I go on."))
-async def test_work_is_held_and_goes_on(person: Person) -> None:
+@pytest.mark.script(call("list", path=".", how={"held": True}), say("Then I go on."))
+async def test_work_is_held_and_goes_on(person: Person, scripted: ModelServer) -> None:
     page = person.page
     await person.begin("Look")
-    await page.get_by_role("button", name="Pause").click()
+    async with page.expect_response("**/pause"):
+        await page.get_by_role("button", name="Pause").click()
+    scripted.release()
+    scripted.release()
     await person.see("The work is paused.")
     await page.get_by_role("button", name="Go on").click()
     await person.see("Then I go on.")
@@ -85,7 +94,7 @@ async def test_a_copy_begins_at_any_message(person: Person) -> None:
     await person.see("Done")
     await person.say("Second")
     await person.see("Two.")
-    await expect(page.get_by_text("Done")).to_have_count(2)
+    await expect(page.get_by_role("log").get_by_text("Done", exact=True)).to_have_count(2)
     second = page.get_by_role("article", name="You").last
     await second.hover()
     await second.get_by_role("button", name="Fork from here").click()
@@ -102,7 +111,7 @@ async def test_a_copy_begins_at_any_message(person: Person) -> None:
     await first.hover()
     await first.get_by_role("button", name="Fork from here").click()
     await person.see("A copy of another session up to here")
-    await expect(page.get_by_text("One.")).to_be_visible()
+    await expect(page.get_by_text("One.", exact=True)).to_be_visible()
 
 
 @pytest.mark.script(call("write", path="a.txt", content="one\ntwo\n"), say("Written."))

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Page, expect
+import pytest_asyncio
+from playwright.async_api import expect
 from tests.browser.person import Person
-from tests.flows.program import Model
 from tests.http.served import Served
-from tests.model_server import Asked, ModelServer, Step, call, say
+from tests.model_server import Asked, Step, call, say
 
 TEXT = "\n\n".join(f"{number}. This is **paragraph** {number}, with `code` in it." for number in range(12))
 STEPS = (
@@ -26,11 +26,6 @@ def script(asked: Asked) -> Step:
     """By what was done already: whoever asks again hears the same again."""
     items = asked.json["messages"]
     return STEPS[min(sum(item["role"] == "tool" for item in items), len(STEPS) - 1)]
-
-
-@pytest.fixture
-async def scripted(model: Model) -> ModelServer:
-    return await model(script)
 
 
 class House:
@@ -56,25 +51,21 @@ class House:
             await process.communicate()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def house(served: Served) -> AsyncGenerator[House, None]:
     made = House(served)
     yield made
     await made.end()
 
 
-async def text(page: Page) -> list[str]:
-    """What the page says, once it says the same twice."""
-    was: list[str] = []
-    for _ in range(60):
-        now = [await page.locator(place).first.inner_text() for place in ("main", "header")]
-        if now == was:
-            return now
-        was = now
-        await page.wait_for_timeout(250)
-    raise AssertionError(f"The page does not stand still: {was}")
+async def text(person: Person) -> list[str]:
+    """What the page says."""
+    await person.settle()
+    return [await person.page.locator(place).first.inner_text() for place in ("main", "header")]
 
 
+@pytest.mark.alone
+@pytest.mark.script.with_args(script)
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_any_schedule_of_cuts_ends_in_the_same_page(person: Person, house: House, seed: int) -> None:
@@ -97,10 +88,10 @@ async def test_any_schedule_of_cuts_ends_in_the_same_page(person: Person, house:
             await page.context.set_offline(False)
     await expect(page.get_by_text("paragraph 11")).to_be_visible(timeout=40_000)
     await expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=20_000)
-    seen = await text(page)
-    fresh = await page.context.new_page()
-    await fresh.goto(page.url)
-    await expect(fresh.get_by_text("paragraph 11")).to_be_visible()
+    seen = await text(person)
+    fresh = Person(await page.context.new_page(), person.served)
+    await fresh.page.goto(page.url)
+    await expect(fresh.page.get_by_text("paragraph 11")).to_be_visible()
     assert seen == await text(fresh)
     assert "Do it all." in seen[0] or await page.locator(".row").count()
     person.complaints = [said for said in person.complaints if "ERR_INTERNET_DISCONNECTED" not in said]

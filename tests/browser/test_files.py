@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, Page, expect
 from tests.browser.person import Person
 from tests.model_server import call, say
@@ -38,7 +39,7 @@ def root(person: Person) -> Path:
     return root
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(person: Person, root: Path) -> Page:
     """The page with the workspace's files."""
     await person.page.get_by_role("link", name="Files", exact=True).click()
@@ -246,7 +247,7 @@ async def test_pictures_and_markdown_are_shown(page: Page, root: Path) -> None:
     await row(page, "dot.png").click()
     picture = page.get_by_role("img", name="Picture: dot.png")
     await expect(picture).to_be_visible()
-    assert await picture.evaluate("image => image.naturalWidth") == 1
+    assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
     await row(page, "plan.md").click()
     await page.get_by_role("button", name="Preview").click()
     await expect(page.get_by_role("heading", name="The plan")).to_be_visible()

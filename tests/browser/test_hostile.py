@@ -5,7 +5,9 @@ from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
+from tests.browser import stage
 from tests.browser.hostile import BRANCH, FOLDER, HTML, MARKDOWN, NAME, SHORT, Watch
 from tests.browser.person import Person
 from tests.flows.program import Sylph
@@ -15,19 +17,14 @@ TALK = "\n\n".join((*HTML, *MARKDOWN))
 PLAN = {"steps": [{"text": text[:200], "status": "pending"} for text in HTML[:5]]}
 ASK = {"questions": [{"question": HTML[1], "choices": [HTML[2], HTML[7]], "free_text": True}]}
 
-# One that may be gone by the time.
-CLICK = (
-    "[...document.querySelectorAll('button:enabled')].find((one) => one.textContent.includes('Allow once'))?.click()"
-)
 
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def watch(person: Person) -> AsyncGenerator[Watch, None]:
     watching = Watch(person.page)
     await watching.begin()
     yield watching
     # Some things run only a little later.
-    await person.page.wait_for_timeout(200)
+    await person.settle()
     await watching.nothing("at the end")
     assert person.strayed == []
 
@@ -77,18 +74,14 @@ async def test_nothing_that_is_said_or_shown_runs(hostile: Sylph, watch: Watch, 
 
     await person.say(HTML[1])
     allow, choice = page.get_by_role("button", name="Allow once"), page.get_by_role("button", name=HTML[2])
-    asked = 0
-    while not await choice.count():
-        if await allow.count():
-            await watch.nothing("an approval")
-            await page.evaluate(CLICK)
-            asked += 1
-        await page.wait_for_timeout(100)
-    assert asked
+    await expect(allow).to_be_visible()
+    await watch.nothing("an approval")
+    assert await stage.approve_until(page, choice)
+    await watch.nothing("a question")
     await choice.click()
     await person.see("The end of it.")
     await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    await page.wait_for_timeout(300)
+    await person.settle()
     await watch.nothing("calls and their output")
     await person.say("again")
     await expect(page.get_by_text("Failed").first).to_be_visible()
@@ -96,7 +89,7 @@ async def test_nothing_that_is_said_or_shown_runs(hostile: Sylph, watch: Watch, 
 
     for place in (f"/timeline/{made['id']}", "/dashboard", "/files", "/settings", "/"):
         await page.goto(place)
-        await page.wait_for_timeout(700)
+        await person.settle()
         await watch.nothing(place)
 
 

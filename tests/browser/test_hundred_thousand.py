@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import pytest_asyncio
 from bench.store import EVENTS, fill
 from playwright.async_api import expect
 from tests.browser.person import Person
@@ -13,7 +14,7 @@ from sylph.engine.log import Log
 ID = "longsession1"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def filled(sylph: Sylph) -> None:
     data = sylph.home / "sylph" / "data"
     data.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -22,6 +23,7 @@ async def filled(sylph: Sylph) -> None:
     log.close()
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(180)
 @pytest.mark.usefixtures("filled")
 async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
@@ -31,7 +33,7 @@ async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
     await page.goto(f"/chat/{ID}")
     frame = page.get_by_role("log")
     await expect(frame.locator(".row").last).to_be_visible(timeout=60_000)
-    await page.wait_for_timeout(500)
+    await person.settle()
     assert await frame.evaluate("(one) => one.scrollHeight - one.scrollTop - one.clientHeight") < 40
     # The newest page of facts is asked for, and not what came long before.
     places = [int(re.findall(r"after=(\d+)", url)[0]) for url in asked]
@@ -39,6 +41,6 @@ async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
     assert min(places) > EVENTS - 3000
     for _ in range(6):
         await frame.evaluate("(one) => one.scrollBy(0, -1500)")
-        await page.wait_for_timeout(150)
+        await person.settle()
         assert await page.evaluate("document.querySelectorAll('*').length") < 3000
     assert await frame.evaluate("(one) => one.scrollTop") > 0

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 from tests.browser.person import Person
 
 CONFIG = "/api/v1/config"
+pytestmark = pytest.mark.alone
 
 
 async def value(person: Person, key: str) -> dict[str, Any]:

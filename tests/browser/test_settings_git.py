@@ -1,18 +1,26 @@
 """The git remote of a workspace, set up in the page and tried on a real SSH server."""
 
 import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 from tests.browser.person import Person
-from tests.http.test_git_remote import ssh
+from tests.flows.program import Sylph
+from tests.http.test_git_remote import remote
 from tests.ssh_server import SSHServer
-
-__all__ = ["ssh"]
 
 pytestmark = pytest.mark.skipif(
     not all(map(shutil.which, ("ssh", "ssh-keygen", "ssh-agent", "ssh-keyscan"))), reason="OpenSSH is not installed"
 )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ssh(sylph: Sylph, tmp_path: Path) -> AsyncGenerator[SSHServer, None]:
+    async with remote(sylph, tmp_path / "remote") as server:
+        yield server
 
 
 async def test_a_remote_is_set_up_step_by_step(person: Person, ssh: SSHServer) -> None:
@@ -41,3 +49,6 @@ async def test_a_remote_is_set_up_step_by_step(person: Person, ssh: SSHServer) -
     await page.get_by_role("button", name="Forget these settings").click()
     await page.get_by_role("group", name="Forget these settings").get_by_role("button").first.click()
     await person.see("Forgotten.")
+    # The address names a workspace here, and only here.
+    await page.get_by_role("link", name="About").click()
+    await expect(page.get_by_role("heading", name="About")).to_be_visible()

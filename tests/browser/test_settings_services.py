@@ -1,5 +1,6 @@
 """Services, models, roles and the state of the installation."""
 
+import pytest
 from playwright.async_api import expect
 from tests.browser.person import Person
 from tests.model_server import ModelServer
@@ -7,6 +8,7 @@ from tests.model_server import ModelServer
 KEY = "sk-a-key-to-be-kept-4711"
 
 
+@pytest.mark.alone
 async def test_a_key_is_saved_tested_and_taken_away(person: Person, scripted: ModelServer) -> None:
     page, client = person.page, person.served.client
     await client.patch("/api/v1/config", json={"set": {"providers.mine.base_url": scripted.url}})
@@ -31,6 +33,7 @@ async def test_a_key_is_saved_tested_and_taken_away(person: Person, scripted: Mo
     assert "mine" not in [each["provider"] for each in connected]
 
 
+@pytest.mark.alone
 async def test_models_are_tried_and_given_roles(person: Person) -> None:
     page, client = person.page, person.served.client
     await page.goto("/settings/models")

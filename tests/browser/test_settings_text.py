@@ -1,10 +1,12 @@
 """The texts among the settings: the config file itself, and who Sylph is."""
 
+import pytest
 from playwright.async_api import Page, expect
 from tests.browser.person import Person
 
 RAW = "/api/v1/config/raw"
 SOUL = "/api/v1/identity/soul"
+pytestmark = pytest.mark.alone
 
 
 async def write(page: Page, label: str, text: str) -> None:

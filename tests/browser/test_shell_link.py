@@ -30,7 +30,8 @@ async def killed(served: Served) -> None:
     await served.process.wait()
 
 
-@pytest.mark.script(*[say("Before."), say("After.")])
+@pytest.mark.alone
+@pytest.mark.script(say("Before."), say("After."))
 async def test_a_killed_server_is_missed_and_found_again(person: Person) -> None:
     await person.begin("hello")
     await person.see("Before.")
@@ -81,6 +82,7 @@ async def test_two_tabs_see_the_same_and_leave_together(person: Person, context:
     await expect(other.get_by_role("dialog", name="Your login has ended")).to_be_visible()
 
 
+@pytest.mark.alone
 async def test_the_app_is_installable_and_opens_without_its_server(person: Person) -> None:
     page = person.page
     await page.evaluate("navigator.serviceWorker.ready")
@@ -120,6 +122,7 @@ async def test_only_this_build_and_the_one_before_are_kept(person: Person) -> No
     await person.until(clean)
 
 
+@pytest.mark.alone
 async def test_another_app_on_the_server_is_noticed_and_loaded_when_nothing_is_lost(person: Person) -> None:
     page = person.page
     await page.evaluate("window.old = true")

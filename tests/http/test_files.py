@@ -122,6 +122,8 @@ async def test_binaries_images_and_odd_texts_are_told_as_such(workspace: Workspa
     shown = await workspace.get("/content", path="a.png", inline="true")
     assert shown.headers["content-type"] == "image/png"
     assert shown.headers["content-disposition"].startswith("inline; ")
+    assert (await workspace.get("/content", path="a.png", version=shown.headers["etag"])).status_code == 200
+    assert problem(await workspace.get("/content", path="a.png", version='"another"')) == (412, "changed")
     assert (await workspace.get("/content", path="a.bin", inline="true")).headers["content-disposition"][:6] == "attach"
     assert (await workspace.get("/text", path="old.txt")).json()["encoding"] == "unknown"
     kept = await workspace.put("/text", path="old.txt", json={"text": "café\n"}, overwrite="true")

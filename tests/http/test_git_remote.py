@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,18 @@ def sh(place: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-async def ssh(sylph: Sylph, tmp_path: Path) -> AsyncGenerator[SSHServer, None]:
-    folder = tmp_path / "remote"
-    folder.mkdir()
-    sh(folder, "init", "-q", "--bare", "-b", "main", "project.git")
+@asynccontextmanager
+async def remote(sylph: Sylph, folder: Path) -> AsyncGenerator[SSHServer, None]:
+    """A workspace with git, and a project on an SSH server."""
+    sh(sylph.workspace, "init", "-q", "--bare", "-b", "main", str(folder / "project.git"))
     sh(sylph.workspace, "init", "-q", "-b", "main")
     async with SSHServer(folder) as server:
+        yield server
+
+
+@pytest.fixture
+async def ssh(sylph: Sylph, tmp_path: Path) -> AsyncGenerator[SSHServer, None]:
+    async with remote(sylph, tmp_path / "remote") as server:
         yield server
 
 

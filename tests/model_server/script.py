@@ -26,6 +26,7 @@ class Step:
     keepalives: int = 0  # comments before the first frame
 
     stall: float = 0.0  # seconds of silence at `at`
+    held: bool = False  # silence before it, and again after half of it, until the server is told to `release` it
     drop: bool = False  # the connection breaks at `at`
     at: Place = "head"
 

@@ -49,6 +49,7 @@ class ModelServer:
         self._pages = {path: page for each in self._dialects for path, page in each.pages(models).items()}
         self._port = port
         self._changed = asyncio.Event()
+        self._released = asyncio.Semaphore(0)
         self._made: dict[tuple[int, int, bool], Answer] = {}
 
     @property
@@ -73,6 +74,19 @@ class ModelServer:
         for line in tuple(self._lines):
             line.transport.abort()
         await self._server.wait_closed()
+
+    def follow(self, script: Script) -> None:
+        """Another script from here on; what was asked before is forgotten."""
+        self._cue = Cue(script)
+        self.requests.clear()
+        self._released = asyncio.Semaphore(0)
+
+    def release(self) -> None:
+        """Lets a held answer go on to the next place where it would be held."""
+        self._released.release()
+
+    async def hold(self) -> None:
+        await self._released.acquire()
 
     async def until(self, true: Callable[[], bool], seconds: float = 5.0) -> None:
         """Waits for something to become true of this server."""
@@ -184,10 +198,14 @@ class Line(asyncio.Protocol):
     async def _play(self, made: Answer) -> None:
         """Writes an answer that takes its time or ends badly."""
         step = made.step
+        if step.held:
+            await self._server.hold()
         if step.at == "head" and await self._trouble(step):
             return
         self.transport.write(made.head)
         for at, frame in enumerate(made.frames):
+            if at == made.middle and step.held:
+                await self._server.hold()
             if at == made.middle and step.at == "stream" and await self._trouble(step):
                 return
             if step.delay or step.split:

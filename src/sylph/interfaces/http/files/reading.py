@@ -111,13 +111,14 @@ def _all(fd: int, size: int) -> bytes:
     return bytes(data)
 
 
-@routes.get("/workspaces/{workspace}/files/content", scope="read", media="*/*", errors=(404, 409, 416))
+@routes.get("/workspaces/{workspace}/files/content", scope="read", media="*/*", errors=(404, 409, 412, 416))
 async def content(
     house: House,
     workspace: str,
     path: names.Named,
     *,
     inline: Annotated[bool, Query(description="To be shown: images and plain text only.")] = False,
+    version: Annotated[str, Query(max_length=200, description="Only the version with this ETag.")] = "",
     range: Annotated[str, Header(max_length=200)] = "",
     if_range: Annotated[str, Header(max_length=200)] = "",
     if_none_match: Annotated[str, Header(max_length=2000)] = "",
@@ -126,6 +127,8 @@ async def content(
     where = await ground(house, workspace)
     fd, tag, size, name = await asyncio.to_thread(_opened, where, path)
     try:
+        if version and not same(tag, version):
+            raise Denied("Somebody changed it meanwhile.", kind="changed", next=["read it again"])
         headers = {**SAFE, "ETag": f'"{tag}"', "Accept-Ranges": "bytes"}
         if if_none_match and same(tag, if_none_match):
             os.close(fd)
