@@ -8,7 +8,7 @@ from playwright.async_api import Page, Request, expect
 from tests.http.served import Served
 
 MODEL = "openai/scripted"
-# What never ends by itself.
+# What never ends by itself, where there is no WebSocket.
 STREAM = "/api/v1/stream?"
 # When what moves has come to its end, and that is painted.
 PAINTED = """
@@ -37,6 +37,8 @@ class Person:
         self.complaints: list[str] = []
         self.strayed: list[str] = []
         self._awaited: set[Request] = set()
+        self._heard = asyncio.Event()
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda _: self._heard.set()))
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
@@ -60,8 +62,9 @@ class Person:
         """At once. That a link leads in is seen where the app begins, in test_shell."""
         made = await self.page.context.request.post("/api/v1/login", data={"key": self.served.token})
         assert made.ok, await made.text()
-        async with self.page.expect_response(lambda answer: STREAM in answer.url):
-            await self.page.goto("/")
+        await self.page.goto("/")
+        async with asyncio.timeout(15):
+            await self._heard.wait()
         await expect(self.page.get_by_role("button", name="New session")).to_be_visible()
 
     async def begin(self, text: str = "") -> str:

@@ -19,7 +19,7 @@ def script(asked: Asked) -> Step:
     text, last = asked.users[0], asked.json["messages"][-1]
     if "write" in text and last["role"] == "user":
         return call("shell", command="touch made")
-    return say("Slowly now. " * 10, delay=0.2) if "slow" in text else say("Hello.")
+    return say("Slowly now. " * 40, delay=0.2) if "slow" in text else say("Hello.")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

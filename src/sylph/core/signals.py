@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from msgspec import Struct
+
 from sylph.core.errors import Trouble
 from sylph.core.events import Signal
 
@@ -44,6 +46,26 @@ class Progress(Signal, frozen=True, kw_only=True):
     text: str
 
 
+class Written(Struct, frozen=True, kw_only=True):
+    """The arguments of a call, as far as the model has written them."""
+
+    name: str
+    text: str
+
+
+class Live(Signal, frozen=True, kw_only=True):
+    """All that is being written, for a reader that came late or has missed some: it takes the place of all pieces
+    before it. `outputs` is what each running call has printed, or the end of that.
+    """
+
+    wire: ClassVar[str] = "live"
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[Written, ...] = ()
+    outputs: dict[str, str] = {}
+    progress: str = ""
+
+
 class SessionFailed(Signal, frozen=True, kw_only=True):
     """The session cannot go on: its log cannot be written, so this cannot be a fact."""
 
@@ -70,6 +92,7 @@ SIGNALS: tuple[type[Signal], ...] = (
     ArgsDelta,
     ToolOutput,
     Progress,
+    Live,
     SessionFailed,
     SessionPurged,
     Lagged,

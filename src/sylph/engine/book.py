@@ -14,7 +14,7 @@ from sylph.core.errors import Conflict, StoreError, UserError
 from sylph.core.events import Event, Fact, Signal
 from sylph.core.ids import turn_id
 from sylph.engine import erase, fold, history
-from sylph.engine.bus import Bus
+from sylph.engine.bus import Bus, Now
 from sylph.engine.cause import cause
 from sylph.engine.history import HISTORY, History
 from sylph.engine.lease import Lease
@@ -24,6 +24,7 @@ from sylph.engine.seal import Draft
 from sylph.engine.shape import output_digest
 from sylph.engine.states import State, Trigger, step
 from sylph.engine.summary import SUMMARY
+from sylph.engine.unfinished import Unfinished
 
 SNAPSHOT_EVERY = 200
 
@@ -63,6 +64,12 @@ class Book:
         self._lease: Lease | None = None
         self._failed: StoreError | None = None
         self._newest: asyncio.Future[None] | None = None
+        self._unfinished, self._told = Unfinished(), self.summary.seq
+
+    @property
+    def now_written(self) -> Now:
+        """What is being written, as whoever has heard of everything sees it."""
+        return Now(self._told, self._unfinished.told())
 
     @property
     def state(self) -> State:
@@ -130,10 +137,11 @@ class Book:
         await self.emit(*new, facts.StateChanged(to=to, was=was, event=trigger), at=at)
 
     def show(self, signal: Signal) -> None:
-        """A signal to whoever looks; free if nobody does."""
+        """A signal to whoever looks; next to free if nobody does."""
+        if isinstance(signal, signals.Progress | signals.SessionFailed):
+            signal = self.veil.signal(signal)
+        self._unfinished.show(signal)
         if self._shelf.bus.watched(self.id):
-            if isinstance(signal, signals.Progress | signals.SessionFailed):
-                signal = self.veil.signal(signal)
             self._shelf.bus.publish(
                 Event(session=self.id, seq=0, ts=self.now, turn=self.summary.open_turn, body=signal)
             )
@@ -214,6 +222,8 @@ class Book:
             self._failed = error
             return
         for event in events:
+            self._unfinished.settle(event.body)
+            self._told = event.seq
             self._shelf.bus.publish(event)
         if self.history.lost:
             self.history = self._rebuild()

@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable
+from typing import NamedTuple
 
 from sylph.core.events import Event
-from sylph.core.signals import ArgsDelta, Lagged, ReasoningDelta, TextDelta, ToolOutput
+from sylph.core.signals import ArgsDelta, Lagged, Live, ReasoningDelta, TextDelta, ToolOutput
 
 PAGE = 200
 # What may wait for one reader, in characters. A fact counts as so many: however large, it can be read again.
@@ -13,6 +14,16 @@ WAITING = 4_000_000
 FACT = 16_384
 Read = Callable[[str, int, int], list[Event]]
 Hear = Callable[[Event], None]
+
+
+class Now(NamedTuple):
+    """What a session that works here is writing, and the last fact that was told of it."""
+
+    seq: int
+    live: Live | None
+
+
+Unfinished = Callable[[str], Now | None]
 
 
 class Reader:
@@ -76,8 +87,9 @@ class Reader:
             self._behind = dict.fromkeys(self.after)
         taken = self._live()
         room = PAGE
-        while self._behind and room > 0:
-            session = next(iter(self._behind))
+        for session in list(self._behind):
+            if room <= 0:
+                break
             past = self._past(session, room)
             taken += past
             room -= len(past)
@@ -116,15 +128,24 @@ class Reader:
         while len(found) < room and (page := self._bus.read(session, self.after[session], room - len(found))):
             found += page
             self.after[session] = page[-1].seq
-        if len(found) < room:
-            del self._behind[session]
+        live = self._caught_up(session) if len(found) < room else []
         missed = self._missed.pop(session, 0)
-        return [Event(session=session, seq=0, ts=0, body=Lagged(missed=missed)), *found] if missed else found
+        lagged = [Event(session=session, seq=0, ts=0, body=Lagged(missed=missed))] if missed else []
+        return [*lagged, *found, *live]
+
+    def _caught_up(self, session: str) -> list[Event]:
+        """All facts are read; what is being written follows them, if the two go together."""
+        now = self._bus.unfinished(session)
+        if now and now.seq < self.after[session]:
+            # A fact is on the disk whose pieces are not known to be done with yet: the next look finds them so.
+            return []
+        del self._behind[session]
+        return [Event(session=session, seq=0, ts=0, body=now.live)] if now and now.live else []
 
 
 class Bus:
-    def __init__(self, read: Read, *, size: int = 1024) -> None:
-        self.read, self._size = read, size
+    def __init__(self, read: Read, *, size: int = 1024, unfinished: Unfinished = lambda _: None) -> None:
+        self.read, self._size, self.unfinished = read, size, unfinished
         self._readers: dict[str, set[Reader]] = {}
         self._hearers: list[Hear] = []
 

@@ -23,7 +23,7 @@ from sylph.core.plugin import Plugin, merge
 from sylph.core.signals import SessionPurged
 from sylph.engine import context, fold, gateway, keyed, lease, prompt, recovery, tasks, transfer, verify
 from sylph.engine.book import Shelf, whole
-from sylph.engine.bus import Bus
+from sylph.engine.bus import Bus, Now
 from sylph.engine.cards import Cards
 from sylph.engine.context import Context
 from sylph.engine.executor import Bounds, Executor
@@ -104,7 +104,11 @@ class Runtime:
         log.veil, parts.gateway.veil = self.veil.fact, self.veil
         self._clock = clock or SystemClock()
         self._leases, self._undo = log.path.parent / "locks", log.path.parent / "undo"
-        bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit), size=parts.inbox)
+        bus = Bus(
+            lambda session, after, limit: log.read(session, after=after, limit=limit),
+            size=parts.inbox,
+            unfinished=self._written,
+        )
         self._shelf = Shelf(
             log=log,
             bus=bus,
@@ -273,6 +277,11 @@ class Runtime:
         """What a process that runs for long does now and then: forgets contents that no undo will want any more."""
         if self._checkpoints and sweep.due(self._undo):
             self._sweep()
+
+    def _written(self, session: str) -> Now | None:
+        """What a session that works in this process is writing."""
+        known = self._sessions.get(session)
+        return known.floor.now_written if known and known.busy else None
 
     def _known(self, session: str) -> Summary | None:
         """What this process knows of a session it works on: newer than what the log has on the disk."""

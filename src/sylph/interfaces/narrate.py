@@ -129,7 +129,7 @@ class Narrator:
     def __init__(self, hints: Hints | None = None, veil: Veil | None = None, *, gaps: bool = True) -> None:
         self._gaps: dict[str, None] | None = {} if gaps else None
         self._veil = veil or Veil()
-        self._answer = Revealed(self._veil)
+        self._answer, self._begun = Revealed(self._veil), False
         self.calls: dict[str, facts.ToolCalled] = {}
         self.inputs: dict[str, facts.InputReceived] = {}
         self._hints = hints or Hints()
@@ -150,7 +150,7 @@ class Narrator:
             self.inputs[id] = facts.InputReceived(id=id, text=text, dry_run=id in summary.dry_inputs)
 
     def broke(self) -> Broke:
-        self._answer = Revealed(self._veil)
+        self._answer, self._begun = Revealed(self._veil), False
         return Broke()
 
     def see(self, event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - one flat table
@@ -159,8 +159,10 @@ class Narrator:
             self._window = event.body.window
         match event.body:
             case signals.TextDelta(text=text):
-                shown = self._answer.add(text)
-                return (Piece(shown),) if shown else ()
+                return self._piece(text)
+            case signals.Live(text=text):
+                # For who comes late; who has some of it waits for the rest.
+                return self._piece(text) if text and not self._begun else passing(event)
             case facts.ModelResponded() as body:
                 return self._responded(body)
             case facts.ToolDecided(call=call, arguments=arguments) if arguments and call in self.calls:
@@ -193,6 +195,11 @@ class Narrator:
             case _:
                 return passing(event)
 
+    def _piece(self, text: str) -> tuple[Act, ...]:
+        self._begun = True
+        shown = self._answer.add(text)
+        return (Piece(shown),) if shown else ()
+
     def said(self, input: str) -> str:
         """The words of a message."""
         return self.inputs[input].text if input in self.inputs else ""
@@ -203,7 +210,7 @@ class Narrator:
             return ()
         # The person reads what the model could not.
         said = Said(self._veil.restored(body.text), final=body.calls == 0)
-        self._answer = Revealed(self._veil)
+        self._answer, self._begun = Revealed(self._veil), False
         filling = self._filling(body.usage)
         if body.calls:
             return (said, *filling)
@@ -297,7 +304,7 @@ def passing(event: Event) -> tuple[Act, ...]:  # noqa: C901, PLR0911, PLR0912 - 
             return (Busy("thinking"),)
         case signals.ArgsDelta(name=name):
             return (Busy(f"writing {flat(name)}"),)
-        case signals.Progress(text=text):
+        case signals.Progress(text=text) | signals.Live(progress=text) if text:
             return (Busy(flat(text)),)
         case signals.Lagged():
             return (Lost(),)

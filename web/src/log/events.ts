@@ -499,6 +499,21 @@ export interface Progress {
   text: string;
 }
 
+/** All that is being written, for a reader that came late or has missed some: it takes the place of all pieces before it. `outputs` is what each running call has printed, or the end of that. */
+export interface Live {
+  text?: string;
+  reasoning?: string;
+  calls?: Written[];
+  outputs?: Record<string, string>;
+  progress?: string;
+}
+
+/** The arguments of a call, as far as the model has written them. */
+export interface Written {
+  name: string;
+  text: string;
+}
+
 /** The session cannot go on: its log cannot be written, so this cannot be a fact. */
 export interface SessionFailed {
   trouble: Trouble;
@@ -565,6 +580,7 @@ export interface Bodies {
   "delta.args": ArgsDelta;
   "tool.output": ToolOutput;
   "progress": Progress;
+  "live": Live;
   "session.failed": SessionFailed;
   "session.purged": SessionPurged;
   "lagged": Lagged;

@@ -90,6 +90,13 @@ export class Fold {
       case "progress":
         live.progress = event.data.text;
         break;
+      case "live": {
+        // All at once, for who came late or missed some.
+        const { text = "", reasoning = "", calls = [], outputs = {}, progress = "" } = event.data;
+        this.session.live = { text, reasoning, args: calls.map((call) => ({ ...call })), progress };
+        for (const [id, printed] of Object.entries(outputs)) this.#call(id, (call) => (call.live = call.output ? "" : printed));
+        break;
+      }
       case "session.failed":
         this.#note(event, "bad", event.data.trouble.message);
         break;
