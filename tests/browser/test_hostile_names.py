@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import FilePayload, Locator, Page, expect
+from tests.browser import stage
 from tests.browser.hostile import BRANCH, HTML, MARKDOWN, SHORT, Watch
 from tests.browser.person import Person
-from tests.browser.stage import picture
 from tests.flows.program import Sylph
 from tests.model_server import Step, call, calls, say
 
@@ -35,25 +36,21 @@ README = "\n\n".join(
 )
 TURNED = "turned\u202eledom"
 TITLES = (HTML[1], HTML[7], "turned\u202eeltit\nand two lines", "x" * 500)
-# One that may be gone by the time.
-CLICK = (
-    "[...document.querySelectorAll('button:enabled')].find((one) => one.textContent.includes('Allow once'))?.click()"
-)
 PICTURE = f"{SHORT}\u202e.png"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def watch(person: Person) -> AsyncGenerator[Watch, None]:
     watching = Watch(person.page)
     await watching.begin()
     yield watching
     # Some things run only a little later.
-    await person.page.wait_for_timeout(200)
+    await person.settle()
     await watching.nothing("at the end")
     assert person.strayed == []
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def root(person: Person, watch: Watch) -> Path:
     """Folders within folders and files in them, all with such names."""
     root = person.served.sylph.workspace
@@ -99,7 +96,7 @@ async def test_every_name_of_a_file_is_shown_and_can_be_used(root: Path, watch: 
         await row(page, shown).focus()
         await page.keyboard.press("Delete")
         await expect(row(page, shown)).to_have_count(0)
-        await person.see(f"{shown} is in the trash.")
+        await expect(page.get_by_role("region", name="Notices")).to_contain_text(f"{shown} is in the trash.")
     await watch.nothing("deleting")
     notices = page.get_by_role("region", name="Notices").get_by_role("button", name="Close")
     while await notices.count():
@@ -180,7 +177,7 @@ async def test_names_in_cards_changes_and_attachments_do_nothing(watch: Watch, p
     page = person.page
     made = await person.served.session(title=TITLES[2])
     await page.goto(f"/chat/{made['id']}")
-    given = [(PICTURE, "image/png", picture()), *((name, "text/plain", b"x") for name in SHOWN)]
+    given = [(PICTURE, "image/png", stage.picture()), *((name, "text/plain", b"x") for name in SHOWN)]
     await page.locator("input[type=file]").set_input_files(
         [{"name": name, "mimeType": kind, "buffer": data} for name, kind, data in given]
     )
@@ -192,25 +189,23 @@ async def test_names_in_cards_changes_and_attachments_do_nothing(watch: Watch, p
     await person.say(SHORT)
 
     allow, choice = page.get_by_role("button", name="Allow once"), page.get_by_role("button", name="a", exact=True)
-    while not await choice.count():
-        if await allow.count():
-            await watch.nothing("an approval")
-            await page.evaluate(CLICK)
-        await page.wait_for_timeout(50)
+    await expect(allow).to_be_visible()
+    await watch.nothing("an approval")
+    assert await stage.approve_until(page, choice)
     await expect(page.get_by_role("button", name=SHORT + "\\u202e", exact=True)).to_be_visible()
     await watch.nothing("a question")
     await choice.click()
     await person.see("All are written.")
     for _ in range(2):
         await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-        await page.wait_for_timeout(200)
+        await person.settle()
     await expect(page.get_by_text("bill\\u202egpj.exe").first).to_be_attached()
     assert "\u202e" not in await page.locator("main").inner_text()
     await watch.nothing("what was written")
     await fits(page, "cards")
     await page.goto(f"/timeline/{made['id']}")
     await expect(page.get_by_role("heading", level=1)).to_contain_text("turned\\u202eeltit\\nand two lines")
-    await page.wait_for_timeout(300)
+    await person.settle()
     await watch.nothing("the timeline")
 
 
@@ -240,7 +235,7 @@ async def test_titles_are_shown_wherever_sessions_are(watch: Watch, person: Pers
     await page.get_by_role("menuitem", name="Delete").click()
     await expect(page.get_by_role("status").get_by_text("is in the trash.")).to_contain_text(HTML[1])
     await page.get_by_label("Search", exact=False).first.fill("onerror")
-    await page.wait_for_timeout(400)
+    await person.settle()
     await watch.nothing("a search")
 
 
@@ -274,12 +269,13 @@ def settings(sylph: Sylph) -> Sylph:
     return sylph
 
 
+@pytest.mark.alone
 async def test_what_is_configured_is_shown_and_no_more(settings: Sylph, watch: Watch, person: Person) -> None:
     page = person.page
     for section in ("config", "raw", "services", "models", "tools", "rules", "identity", "access", "git", "about"):
         await page.goto(f"/settings/{section}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        await page.wait_for_timeout(300)
+        await person.settle()
         await watch.nothing(section)
         await fits(page, section)
     await page.goto("/settings/models")

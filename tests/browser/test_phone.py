@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 from tests.browser import stage
-from tests.browser.person import Person
+from tests.browser.person import PAINTED, Person
 from tests.flows.program import Sylph
 
 # What reaches over the right edge without anything to scroll it by.
@@ -38,7 +38,7 @@ def shop(sylph: Sylph) -> Sylph:
 async def nothing_beyond(page: Page, where: str) -> None:
     for width in (320, 390):
         await page.set_viewport_size({"width": width, "height": 780})
-        await page.wait_for_timeout(100)
+        await page.evaluate(PAINTED)
         assert await page.evaluate(BEYOND) == [], f"{where} at {width}"
 
 
@@ -56,7 +56,7 @@ async def test_every_page_fits_a_phone(shop: Sylph, person: Person) -> None:
     for place in (f"/timeline/{id}", *PLACES):
         await page.goto(place)
         await expect(page.get_by_role("heading", level=1).first).to_be_attached()
-        await page.wait_for_timeout(300)
+        await person.settle()
         await nothing_beyond(page, place)
     await page.goto("/files")
     await page.get_by_role("link", name="the server's own").click()
