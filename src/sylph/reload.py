@@ -1,7 +1,7 @@
 """A changed configuration, taken up by a program that runs: as much of it as can be changed under way."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -69,6 +69,8 @@ class Live:
         self._keys = _found(app.config)
         self.trouble: UserError | None = None
         """Why the file as it is now cannot be used; what counted before counts on."""
+        self.told: Callable[[], None] = lambda: None
+        """Called after each change, wherever it came from."""
 
     @property
     def pending(self) -> list[str]:
@@ -84,6 +86,7 @@ class Live:
                 self.take()
             except UserError as error:
                 self.trouble = error
+                self.told()
         if (keys := _found(self._app.config)) != self._keys:
             self._keys = keys
             try:
@@ -97,6 +100,7 @@ class Live:
         changed = _changed(self._app.config, fresh)
         self._adopt(fresh, services=any(_under(key, SERVICES) for key in changed))
         self._stamp, self.trouble = _stamp(fresh.file), None
+        self.told()
         return sorted(changed)
 
     def read(self, text: str | None = None) -> Config:
@@ -114,6 +118,7 @@ class Live:
     def reconnect(self) -> None:
         """Takes up credentials that were saved or removed."""
         self._adopt(self._app.config, services=True)
+        self.told()
 
     def _adopt(self, config: Config, *, services: bool) -> None:
         app, gateway = self._app, self._app.runtime.parts.gateway

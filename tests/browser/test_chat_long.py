@@ -125,3 +125,25 @@ async def test_a_long_session_opens_at_its_end_and_goes_back_without_a_jump(sylp
 async def counted(person: Person) -> bool:
     seen = (await person.served.client.get(f"/api/v1/sessions/{ID}")).json()
     return seen["state"] == "idle"
+
+
+@pytest.mark.alone
+@pytest.mark.usefixtures("long")
+async def test_what_was_found_is_shown_where_it_stands(person: Person) -> None:
+    page = person.page
+    await page.get_by_role("searchbox", name="Search sessions").fill("Question 17")
+    hit = page.get_by_role("navigation").get_by_role("link").filter(has_text="Question 17").first
+    await hit.click()
+    found = page.locator("[role=log] .marked")
+    await expect(found).to_contain_text("Question 17")
+    await expect(found).to_be_focused()
+    await expect(found).to_be_in_viewport()
+    place = await found.bounding_box()
+    await person.settle()
+    assert await found.bounding_box() == place, "it stays where it is"
+    await page.get_by_role("button", name="To the end").click()
+    await expect(
+        page.get_by_role("log").get_by_text(f"Question {-((1 - FACTS) // 18)}", exact=True)
+    ).to_be_in_viewport()
+    await hit.click()
+    await expect(found).to_be_in_viewport()

@@ -69,7 +69,6 @@ async def test_two_who_change_the_same_decide(person: Person) -> None:
     await page.goto("/settings/config/limits")
     await page.get_by_label("Rounds", exact=True).fill("7")
     await elsewhere(person, limits__rounds=9)
-    await page.get_by_role("button", name="Save 1 change").click()
     await person.see("was 250; they set 9; you want 7")
     assert (await value(person, "limits.rounds"))["value"] == 9
     await page.get_by_role("button", name="Keep mine").click()
@@ -78,12 +77,34 @@ async def test_two_who_change_the_same_decide(person: Person) -> None:
     assert (await value(person, "limits.rounds"))["value"] == 7
     await page.get_by_label("Retries").fill("2")
     await elsewhere(person, limits__concurrency=3)
-    await page.get_by_role("button", name="Save 1 change").click()
     await person.see("but nothing that you did")
     await expect(page.get_by_label("Concurrency", exact=True)).to_have_value("3")
     await page.get_by_role("button", name="Save 1 change").click()
     await person.see("Saved. It counts now.")
     assert [(await value(person, f"limits.{key}"))["value"] for key in ("retries", "concurrency")] == [2, 3]
+
+
+async def test_what_is_changed_elsewhere_is_shown_at_once(person: Person) -> None:
+    page = person.page
+    await page.goto("/settings/config/limits")
+    await expect(page.get_by_label("Rounds", exact=True)).to_have_value("250")
+    assert (await person.served.sylph.run("config", "set", "limits.rounds", "17")).code == 0
+    await expect(page.get_by_label("Rounds", exact=True)).to_have_value("17")
+    file = person.served.sylph.home / "sylph" / "config.toml"
+    await page.goto("/settings/raw")
+    box = page.get_by_role("textbox", name="Text editor")
+    await expect(box).to_contain_text("rounds = 17")
+    file.write_text(file.read_text().replace("17", "18"))
+    await expect(box).to_contain_text("rounds = 18")
+    await box.click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.insert_text("# mine\n")
+    file.write_text(file.read_text().replace("18", "19"))
+    await expect(page.get_by_text("Somebody else changed it while you did")).to_be_visible()
+    await expect(box.first).to_contain_text("# mine")
+    await page.goto("/settings/models")
+    assert (await person.served.sylph.run("config", "set", "roles.judge", "openai/scripted")).code == 0
+    await expect(page.get_by_label("judge", exact=True)).to_have_value("openai/scripted")
 
 
 async def test_tables_with_names_lists_and_rows(person: Person) -> None:

@@ -71,6 +71,24 @@ async def test_a_session_is_pinned_renamed_archived_and_deleted_in_place(person:
     ]
 
 
+async def test_what_is_in_the_trash_goes_for_good_after_a_second_question(person: Person) -> None:
+    kept, gone = await named(person, "To be kept", "To be gone")
+    nav = sidebar(person.page)
+    for title in ("To be kept", "To be gone"):
+        await chosen(person, title, "Delete")
+    await nav.get_by_role("button", name="Trash").click()
+    dialog = person.page.get_by_role("dialog", name="Remove for good")
+    await chosen(person, "To be kept", "Remove for good …")
+    await dialog.get_by_role("button", name="Cancel").click()
+    await chosen(person, "To be gone", "Remove for good …")
+    await expect(dialog).to_contain_text("“To be gone” goes with all")
+    await dialog.get_by_role("button", name="Remove for good").click()
+    await expect(nav.get_by_role("link", name="To be gone")).to_have_count(0)
+    await expect(nav.get_by_role("link", name="To be kept")).to_be_visible()
+    codes = [(await person.served.client.get(f"/api/v1/sessions/{id}")).status_code for id in (kept, gone)]
+    assert codes == [200, 404]
+
+
 async def test_titles_are_found_at_once_and_words_in_conversations(person: Person) -> None:
     await named(person, "Mend the parser", "Write a story")
     await person.begin("Tell me about hedgehogs")

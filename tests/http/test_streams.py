@@ -217,6 +217,18 @@ async def test_a_session_removed_for_good_ends_its_stream(served: Served) -> Non
     one.cut()
 
 
+async def test_a_changed_configuration_is_told_whoever_changed_it(served: Served) -> None:
+    all = await opened(served, "/api/v1/stream")
+    changed = await served.client.patch("/api/v1/config", json={"set": {"limits.rounds": 7}})
+    assert changed.status_code == 200
+    await heard(all, "config.changed")
+    file = served.sylph.home / "sylph" / "config.toml"
+    file.write_text(file.read_text() + "\nnonsense = 1\n")
+    await heard(all, "config.changed")
+    assert "nonsense" in (await served.client.get("/api/v1/config")).json()["trouble"]
+    all.cut()
+
+
 async def test_six_tabs_leave_room_for_requests(served: Served) -> None:
     sessions = [await made(served) for _ in range(6)]
     tabs = [await opened(served, f"/api/v1/stream?sessions={','.join(sessions)}") for _ in range(6)]

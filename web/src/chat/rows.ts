@@ -29,6 +29,12 @@ export function rows(session: Session): Row[] {
   return session.turns.flatMap(rowsOf);
 }
 
+/** The row that shows a fact: its own, or that of the last thing before it. */
+export function rowOf(list: readonly Row[], seq: number): string {
+  const own = list.find((row) => row.kind === "item" && row.item.seq === seq);
+  return (own ?? list.findLast((row) => row.kind === "item" && row.item.seq <= seq && row.item.seq > 0))?.key ?? "";
+}
+
 /** What somebody said, the latest last, each once: what the arrow up goes through. */
 export function said(session: Session): string[] {
   const found: string[] = [];

@@ -13,6 +13,17 @@ it("shows every day, also those without anything", () => {
   expect(spending([row("2026-03-01", "a", 5)], days, "tokens", "others").series).toEqual([{ label: "a", values: [0, 15, 0] }]);
 });
 
+it("leaves no day out where the clock is changed", () => {
+  const zone = process.env["TZ"];
+  process.env["TZ"] = "Europe/Berlin";
+  try {
+    expect(daysUntil(new Date(2026, 2, 31, 0, 30).getTime(), 5)).toEqual(["2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30", "2026-03-31"]);
+    expect(daysUntil(new Date(2026, 9, 26, 23, 30).getTime(), 3)).toEqual(["2026-10-24", "2026-10-25", "2026-10-26"]);
+  } finally {
+    process.env["TZ"] = zone;
+  }
+});
+
 it("takes many models together, and loses nothing of them", () => {
   const some = fc.array(fc.tuple(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 4 }), fc.nat(1000)), { maxLength: 60 });
   fc.assert(

@@ -17,13 +17,14 @@ export interface Spending {
   series: { label: string; values: number[] }[];
 }
 
-const A_DAY = 86_400_000;
 /** So many models are told apart; the rest is one. */
 export const APART = 7;
 
 /** The last `count` days up to now, as the server names them. */
 export function daysUntil(now: number, count: number): string[] {
-  return Array.from({ length: count }, (_, at) => dayOf(now - (count - 1 - at) * A_DAY));
+  // Counted by the calendar: a day in which the clock is changed has 23 or 25 hours.
+  const today = new Date(now);
+  return Array.from({ length: count }, (_, at) => dayOf(new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - at), 12).getTime()));
 }
 
 export function dayOf(ts: number): string {

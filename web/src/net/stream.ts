@@ -44,6 +44,7 @@ export type Note =
   | { type: "stream.reset"; session: string }
   | { type: "stream.gone"; session: string }
   | { type: "session.removed"; id: string }
+  | { type: "config.changed" }
   | Changed;
 
 export interface Follower {
@@ -191,6 +192,7 @@ export class Stream {
       case "stream.opened":
       case "session.changed":
       case "session.removed":
+      case "config.changed":
         this.told(body);
         return;
     }

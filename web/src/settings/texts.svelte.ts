@@ -16,6 +16,8 @@ export interface Draft {
 /** One text with its draft: read, written if nobody was faster, and compared if somebody was. */
 class Texts {
   #drafts = new SvelteMap<string, Draft>();
+  /** Those that are being saved. */
+  #saving = new Set<string>();
 
   of(name: string): Draft | undefined {
     return this.#drafts.get(name);
@@ -30,6 +32,16 @@ class Texts {
   async load(name: string, path: string): Promise<void> {
     const found = await ask<{ text: string }>(path);
     if (!this.unsaved(name)) this.took(name, found.value.text, found.etag);
+  }
+
+  /** Reads it, where somebody may have changed it: shown at once, or beside what is being written. */
+  async news(name: string, path: string): Promise<void> {
+    if (this.#saving.has(name)) return;
+    const found = await ask<{ text: string }>(path);
+    const draft = this.#drafts.get(name);
+    if (this.#saving.has(name) || draft?.etag === found.etag) return;
+    if (!this.unsaved(name)) this.took(name, found.value.text, found.etag);
+    else this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
   }
 
   took(name: string, text: string, etag: string): void {
@@ -49,6 +61,7 @@ class Texts {
   async save<T>(name: string, path: string): Promise<T | undefined> {
     const draft = this.#drafts.get(name);
     if (!draft) return undefined;
+    this.#saving.add(name);
     try {
       const made = await ask<T>(path, { method: "PUT", body: { text: draft.text }, ifMatch: draft.etag });
       this.#change(name, { saved: draft.text, etag: made.etag, theirs: null });
@@ -58,6 +71,8 @@ class Texts {
       const found = await ask<{ text: string }>(path);
       this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
       return undefined;
+    } finally {
+      this.#saving.delete(name);
     }
   }
 

@@ -48,10 +48,21 @@ export async function restore(row: Row): Promise<void> {
   await changed(row, { deleted: false }, () => acts.act(row.id, "restore"));
 }
 
+/** Nothing is left of it. */
+export async function purge(row: Row): Promise<void> {
+  const done = await app.attempt(async () => (await remove(at`sessions/${row.id}?purge=true`), true));
+  if (!done) return;
+  app.rows.delete(row.id);
+  toasts.say(words.sidebar.purged(titleOf(row.title)));
+}
+
 /** What can be done with a session where it lies. */
-export function choices(row: Row, renaming: () => void): { name: string; bad?: boolean; run: () => void }[] {
+export function choices(row: Row, renaming: () => void, purging: (row: Row) => void): { name: string; bad?: boolean; run: () => void }[] {
   const say = words.sidebar;
-  if (row.deleted) return [{ name: say.restore, run: () => void restore(row) }];
+  if (row.deleted) {
+    const back = { name: say.restore, run: () => void restore(row) };
+    return app.may("admin") ? [back, { name: `${say.purge} …`, bad: true, run: () => purging(row) }] : [back];
+  }
   const aside = row.archived
     ? { name: say.unarchive, run: () => void archive(row, false) }
     : { name: say.archive, run: () => void archive(row, true) };

@@ -55,6 +55,8 @@ class App {
   started = $state(0);
   /** How often the stream was opened. */
   opened = $state(0);
+  /** How often the configuration was changed since, by whomever. */
+  configured = $state(0);
   /** Whether all sessions are known. */
   listed = $state(false);
   link = $state<Link>("connecting");
@@ -180,6 +182,7 @@ class App {
   #note(note: Note): void {
     if (note.type === "stream.opened") this.#opened(note.started);
     else if (note.type === "session.removed") this.rows.delete(note.id);
+    else if (note.type === "config.changed") this.configured++;
     else if (note.type === "session.changed") {
       this.#told.set(note.id, ++this.#notes);
       this.rows.set(note.id, { ...this.#row(note), ...changed(note) });
@@ -188,7 +191,8 @@ class App {
 
   #opened(started: number): void {
     this.started = started;
-    this.opened++;
+    // What was changed while nobody listened was told to nobody.
+    if (this.opened++) this.configured++;
     this.list().catch((error: unknown) => this.fail(error));
   }
 

@@ -9,6 +9,10 @@ import type { Follower, Stream } from "../net/stream";
 /** How many facts are loaded at a time, backwards. */
 export const PAGE = 600;
 
+/** So many at once, where a place far back is wanted; and so many before that place. */
+const MOST = 1000;
+const AROUND = 60;
+
 interface Facts {
   items: SylphEvent[];
   next: string | null;
@@ -90,13 +94,27 @@ export class Chat implements Follower {
   }
 
   async loadOlder(): Promise<void> {
-    const first = this.#facts[0]?.seq ?? 1;
-    if (!this.older || first <= 1 || this.fetching) return;
+    if (!this.fetching) await this.#loadFrom(this.#first - this.page);
+  }
+
+  /** Loads all that is missing from a fact on, and a little before it. */
+  async loadTo(seq: number): Promise<void> {
+    // Somebody else may be loading what is just before.
+    while (this.fetching) await new Promise((done) => setTimeout(done, 50));
+    await this.#loadFrom(seq - AROUND);
+  }
+
+  async #loadFrom(wanted: number): Promise<void> {
+    const [first, from] = [this.#first, Math.max(1, wanted)];
+    if (!this.older || first <= from) return;
     this.fetching = true;
     try {
-      const facts = await this.#before(first);
+      let found: SylphEvent[] = [];
+      for (let next = first; next > from; next = found[0]?.seq ?? 0) {
+        found = [...(await this.#before(next, Math.min(MOST, next - from))), ...found];
+      }
       const known = this.#facts;
-      if (facts.length && known[0]?.seq === first && this.#header) this.#begin(this.#header, [...facts, ...known]);
+      if (found.length && known[0]?.seq === first && this.#header) this.#begin(this.#header, [...found, ...known]);
     } finally {
       this.fetching = false;
     }
@@ -105,6 +123,10 @@ export class Chat implements Follower {
   /** The facts that are loaded, for those who draw them otherwise. */
   get facts(): readonly SylphEvent[] {
     return this.#facts;
+  }
+
+  get #first(): number {
+    return this.#facts[0]?.seq ?? 1;
   }
 
   seq(): number {
@@ -136,9 +158,9 @@ export class Chat implements Follower {
     this.missing = true;
   }
 
-  async #before(seq: number): Promise<SylphEvent[]> {
+  async #before(seq: number, count = this.page): Promise<SylphEvent[]> {
     // Facts are numbered without gaps: those before one are those after another.
-    const after = Math.max(0, seq - 1 - this.page);
+    const after = Math.max(0, seq - 1 - count);
     const limit = seq - 1 - after;
     return limit ? (await get<Facts>(at`sessions/${this.id}/facts?after=${after}&limit=${limit}`)).items : [];
   }

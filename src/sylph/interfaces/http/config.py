@@ -205,6 +205,7 @@ async def _change(house: House, if_match: str, edit: Edit) -> Versioned[Changed]
             house.services.forget()
         except UserError as error:
             house.live.trouble, keys = error, []
+            house.live.told()
         return Versioned(_changed(house.live, keys), tag_of(text))
 
 

@@ -99,6 +99,7 @@ async def serve(app: App, server: Server, ready: Callable[[House], None], *, see
         address=entrance.address,
         live=Live(app),
     )
+    house.live.told = house.hub.configured
     tenancy.tell(_resident(house))
     api = make(house)
     own = listen_own(app.config.data / SOCKET)

@@ -27,6 +27,8 @@ class Config {
   #added = $state.raw<string[][]>([]);
   #form = $state.raw<Form | null>(null);
   #etag = "";
+  /** Whether it was changed by somebody while one's own change was being saved. */
+  #missed = false;
 
   values = $derived(this.view ? valuesOf(this.view) : new Map<string, Value>());
   tree: Group | null = $derived(this.#form?.tree([...[...this.values.keys()].map(split), ...this.#added]) ?? null);
@@ -37,6 +39,21 @@ class Config {
       if (!this.#form) this.#form = new Form(await schema());
       await this.#look();
     });
+  }
+
+  /** Somebody may have changed it. What is being edited stays, and is told where it is touched. */
+  async news(): Promise<void> {
+    if (!this.view) return this.load();
+    this.#missed = this.busy;
+    if (this.busy) return;
+    const [before, tag] = [this.values, this.#etag];
+    try {
+      await this.#look();
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      this.problem = error;
+    }
+    if (tag !== this.#etag) this.#compare(before);
   }
 
   async #look(): Promise<void> {
@@ -116,6 +133,7 @@ class Config {
       this.changed = made.value;
     });
     this.busy = false;
+    if (this.#missed) await this.news();
   }
 
   async #try(work: () => Promise<void>): Promise<void> {
@@ -133,9 +151,13 @@ class Config {
   async #collide(): Promise<void> {
     const before = this.values;
     await this.#look();
+    this.#compare(before);
+  }
+
+  #compare(before: Map<string, Value>): void {
     for (const key of settledOf(this.edits, this.values)) this.drop(key);
     this.clashes = clashesOf(this.edits, before, this.values);
-    this.apart = !this.clashes.length;
+    this.apart = this.edits.size > 0 && !this.clashes.length;
   }
 }
 

@@ -155,6 +155,11 @@ class Hub:
                 else:
                     self._late[line.client, session] = after
 
+    def configured(self) -> None:
+        """The configuration is another: whoever looks at everything is told."""
+        for line in self._lines.values():
+            line.configured()
+
     def _note(self, session: str) -> None:
         for line in self._lines.values():
             line.note(session)

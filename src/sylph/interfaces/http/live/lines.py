@@ -8,7 +8,7 @@ from sylph.core.signals import SessionPurged
 from sylph.engine.bus import Reader
 from sylph.interfaces.http.live.board import Board
 from sylph.interfaces.http.live.frames import Frames, Press
-from sylph.interfaces.http.live.messages import Gone, Message, Reset
+from sylph.interfaces.http.live.messages import Configured, Gone, Message, Reset
 from sylph.interfaces.http.who import Who
 
 # Changes that are told in one go.
@@ -31,6 +31,8 @@ class Line:
         self.told = asyncio.get_running_loop().time()
         self.alone = False
         """Whether there is nothing to tell any more once its session is gone."""
+        self._configured = False
+        """Whether a change of the configuration is still to be told."""
         self._said: deque[Message] = deque()
         self._waiting: deque[bytes] = deque()
         self._taken = asyncio.Event()
@@ -57,6 +59,12 @@ class Line:
     def note(self, session: str) -> None:
         if self.noted is not None:
             self.noted[session] = None
+            self.reader.wake()
+
+    def configured(self) -> None:
+        """Told once, however often it changed since."""
+        if self.noted is not None:
+            self._configured = True
             self.reader.wake()
 
     def follow(self, session: str, after: int, head: int) -> None:
@@ -103,6 +111,9 @@ class Line:
             if isinstance(event.body, SessionPurged):
                 self.leave(event.session)
                 waiting.append(frames.message(Gone(session=event.session)))
+        if self._configured:
+            self._configured = False
+            waiting.append(frames.message(Configured()))
         for session in list(self.noted or ())[:NOTES]:
             self.noted.pop(session)  # pyright: ignore[reportOptionalMemberAccess] - it has some
             waiting.append(frames.message(board.note(session)))

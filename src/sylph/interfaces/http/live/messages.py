@@ -70,6 +70,10 @@ class Removed(Message, frozen=True, kw_only=True, tag="session.removed"):
     id: str
 
 
+class Configured(Message, frozen=True, kw_only=True, tag="config.changed"):
+    """The configuration, the keys or what is wrong with them changed: `GET /api/v1/config` tells what counts now."""
+
+
 class Beat(Message, frozen=True, kw_only=True, tag="beat"):
     """Nothing happens, and the server lives."""
 
@@ -197,7 +201,7 @@ class SetModel(OfSession, frozen=True, kw_only=True, tag="set_model"):
     model: Name
 
 
-Said = Opened | Subscribed | Reset | Gone | Changed | Removed | Beat | Ack | Refused | Pong
+Said = Opened | Subscribed | Reset | Gone | Changed | Removed | Configured | Beat | Ack | Refused | Pong
 Heard = (
     Ping
     | Notes
