@@ -32,8 +32,8 @@ async def test_no_is_told_to_the_model_with_its_reason(person: Person) -> None:
     await person.page.get_by_role("button", name="Deny with this reason").click()
     await person.see("Then not.")
     card = person.page.locator("details.card.refused")
-    await card.locator("summary").click()
-    await expect(card).to_contain_text("You: denied (another file, please)")
+    await card.locator("> summary").click()
+    await expect(card).to_contain_text("denied (another file, please)")
     assert not (person.served.sylph.workspace / "a.txt").exists()
 
 
@@ -112,6 +112,19 @@ async def test_several_questions_are_answered_together(person: Person) -> None:
     await person.see("So be it.")
     await page.locator("details.card summary").click()
     await expect(page.locator("details.card")).to_contain_text("→ three")
+
+
+@pytest.mark.script(WRITE, say("Then not."))
+async def test_what_was_begun_to_be_written_outlives_the_question(person: Person) -> None:
+    page, client = person.page, person.served.client
+    id = await person.begin("Write it")
+    await page.get_by_role("button", name="Deny").click()
+    await page.get_by_label("Why not?").fill("Because the pl")
+    question = (await client.get(f"/api/v1/sessions/{id}/questions")).json()["items"][0]["id"]
+    said = {"question": question, "answer": "no", "reason": "not now"}
+    await client.post(f"/api/v1/sessions/{id}/answers", json={"answers": [said]})
+    await person.see("May write run? You (with “tests”): denied (not now)")
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("Because the pl")
 
 
 @pytest.mark.script(WRITE, say("Then not."))

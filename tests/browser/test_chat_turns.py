@@ -51,11 +51,44 @@ async def test_what_waits_can_be_taken_back(person: Person, scripted: ModelServe
 async def test_stop_and_retry(person: Person, scripted: ModelServer) -> None:
     page = person.page
     await in_the_middle(person, scripted)
+    await person.say("Shorter, please")
+    await expect(page.get_by_role("list", name="Waiting messages")).to_contain_text("Shorter, please")
     await page.get_by_role("button", name="Stop").click()
-    await person.see("Stopped")
+    await person.see("You stopped it.")
+    # Neither what was said so far is lost, nor what the work did not hear any more; also not for who comes later.
+    for again in (False, True):
+        if again:
+            await page.reload()
+        await expect(page.get_by_role("article", name="Sylph")).to_contain_text("This is a")
+        await person.see("Unfinished")
+        await person.see("Not delivered")
+    await page.get_by_role("button", name="Put it into the message box").click()
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("Shorter, please")
     await page.get_by_role("log").get_by_role("button", name="Retry").last.click()
     await person.see("Now it works.")
     await person.see("replaced")
+
+
+@pytest.mark.script(say("One."), say("Two."), say("Three."))
+async def test_turns_are_not_set_aside_without_a_word(person: Person) -> None:
+    page = person.page
+    await person.begin("First")
+    await person.see("One.")
+    await person.see("Done")
+    await person.say("Second")
+    await person.see("Two.")
+    await expect(page.get_by_role("log").get_by_text("Done", exact=True)).to_have_count(2)
+    first = page.get_by_role("article", name="You").first
+    await first.hover()
+    await first.get_by_role("button", name="Retry").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("The turn after it is set aside")
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(page.get_by_text("replaced")).to_have_count(0)
+    await first.hover()
+    await first.get_by_role("button", name="Retry").click()
+    await page.get_by_role("button", name="Run it again").click()
+    await person.see("Three.")
+    await expect(page.get_by_text("replaced")).to_have_count(2)
 
 
 @pytest.mark.script(call("list", path=".", how={"held": True}), say("Then I go on."))
@@ -112,6 +145,10 @@ async def test_a_copy_begins_at_any_message(person: Person) -> None:
     await first.get_by_role("button", name="Fork from here").click()
     await person.see("A copy of another session up to here")
     await expect(page.get_by_text("One.", exact=True)).to_be_visible()
+    # Its turn is whole, and the sidebar tells the copies from the original.
+    await expect(page.get_by_role("log").get_by_text("Done", exact=True)).to_be_visible()
+    await expect(page.get_by_text("in the middle of this turn")).to_have_count(0)
+    await expect(page.get_by_text("copy", exact=True)).to_have_count(2)
 
 
 @pytest.mark.script(call("write", path="a.txt", content="one\ntwo\n"), say("Written."))
@@ -130,7 +167,7 @@ async def test_changes_are_seen_and_put_back(person: Person) -> None:
     await person.see("1 file was put back.")
     assert not file.exists()
     await expect(page.get_by_role("button", name="Undo changes")).to_have_count(0)
-    await person.say("/undo redo")
+    await page.get_by_role("button", name="Take it back again").click()
     await dialog.get_by_role("button", name="Put back").click()
     await expect(page.get_by_role("button", name="Undo changes")).to_be_visible()
     assert file.read_text() == "one\ntwo\n"

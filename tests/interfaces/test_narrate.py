@@ -143,6 +143,11 @@ def test_a_transcript_shows_half_an_answer() -> None:
     assert text(transcript(events(failed))) == ["It is because", "[it ended here, unfinished]"]
 
 
+def test_a_transcript_tells_what_was_said_meanwhile_once() -> None:
+    said = facts.InputReceived(id="i2", text="faster", delivery="steer")
+    assert text(transcript(events(said, facts.InputDelivered(id="i2")))) == ["> faster"]
+
+
 def test_the_last_words_are_recalled_and_cut() -> None:
     rows = text(last_words(events(*TURN, facts.InputReceived(id="i2", text="\n".join("abcdefghijklmnop")))))
     assert rows[:2] == ["> build it", "It failed."]

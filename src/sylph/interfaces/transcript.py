@@ -36,7 +36,8 @@ class Transcript:
                     yield (Span(f"▸ {title}  "), *mark)
                     yield from more
                     yield from _output(event, self._wholes)
-                case Shown(lines=lines):
+                # What was heard is told in the words of whoever said it.
+                case Shown(lines=lines) if not isinstance(event.body, facts.InputDelivered):
                     yield from lines
                 case Ended(outcome=outcome, sums=sums):
                     yield from end_lines(act)

@@ -11,6 +11,8 @@ SHOWN = 40
 
 def unified(name: str, before: str, after: str) -> str:
     """A unified diff; for very long texts only their lengths."""
+    if before == after:
+        return f"{name}: nothing changes"
     old, new = before.splitlines(), after.splitlines()
     if len(old) + len(new) > COMPARED:
         return f"{name}: {count(len(old), 'line')} become {count(len(new), 'line')} (too long to compare)"

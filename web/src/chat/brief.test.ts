@@ -1,13 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { brief, given, pretty } from "./brief";
+import { brief, given, pretty, untold } from "./brief";
 
 describe("brief", () => {
   it("takes the argument that tells most", () => {
     expect(brief({ arguments: '{"timeout": 3, "cwd": "src", "command": "ls -l\\necho"}' })).toBe("ls -l");
     expect(brief({ arguments: '{"what": "this"}' })).toBe("this");
     expect(brief({ arguments: '{"count": 3}' })).toBe("");
+  });
+
+  it("tells what is looked for, and where", () => {
+    expect(brief({ arguments: '{"path": ".", "pattern": "TODO"}' })).toBe("TODO");
+    expect(brief({ arguments: '{"pattern": "TODO", "path": "src"}' })).toBe("TODO in src");
   });
 
   it("bears whatever a model writes", () => {
@@ -18,6 +23,19 @@ describe("brief", () => {
         expect(typeof pretty(text)).toBe("string");
       }),
     );
+  });
+});
+
+describe("untold", () => {
+  const trouble = { kind: "missing", message: "There is no a.", next: ["List the folder."] };
+
+  it("repeats nothing that the output says", () => {
+    expect(untold({ state: "failed", trouble, output: "" })).toEqual({ message: "There is no a.", next: ["List the folder."] });
+    expect(untold({ state: "failed", trouble, output: "Error (missing): There is no a.\nNext: List the folder." })).toEqual({ message: "", next: [] });
+  });
+
+  it("leaves a refusal to who refused it", () => {
+    expect(untold({ state: "refused", trouble, output: "" })).toEqual({ message: "", next: [] });
   });
 });
 

@@ -2,8 +2,9 @@
 
 import type { Call } from "../log/session";
 import { inJson, line, visible } from "../text/visible";
+import { words } from "../words";
 
-const TELLING = ["command", "path", "url", "query", "pattern", "text", "code", "question", "title", "message"];
+const TELLING = ["command", "path", "url", "query", "text", "code", "question", "title", "message"];
 const LONGEST = 160;
 
 function parsed(text: string): Record<string, unknown> | null {
@@ -19,9 +20,19 @@ function parsed(text: string): Record<string, unknown> | null {
 export function brief(call: Pick<Call, "arguments">): string {
   const given = parsed(call.arguments);
   if (!given) return "";
+  if (typeof given["pattern"] === "string" && given["pattern"]) return searched(given["pattern"], given["path"]);
   const named = TELLING.map((name) => given[name]).find((value) => typeof value === "string" && value);
   const any = named ?? Object.values(given).find((value) => typeof value === "string" && value);
-  return typeof any === "string" ? line((any.split("\n")[0] ?? "").slice(0, LONGEST)) : "";
+  return typeof any === "string" ? first(any) : "";
+}
+
+/** What is looked for, and where, if that is not everywhere. */
+function searched(pattern: string, path: unknown): string {
+  return first(typeof path === "string" && !["", ".", "./"].includes(path) ? `${first(pattern)} ${words.call.inside} ${path}` : pattern);
+}
+
+function first(text: string): string {
+  return line((text.split("\n")[0] ?? "").slice(0, LONGEST));
 }
 
 export interface Given {
@@ -39,6 +50,15 @@ export function given(text: string): Given[] {
     const shown = visible(typeof value === "string" ? value : JSON.stringify(value, null, 2));
     return { name: line(name), text: shown, long: shown.includes("\n") || shown.length > 100 };
   });
+}
+
+/** What went wrong with a call, as far as its output does not tell it. */
+export function untold({ state, trouble, output }: Pick<Call, "state" | "trouble" | "output">): { message: string; next: string[] } {
+  if (!trouble || state === "refused") return { message: "", next: [] };
+  return {
+    message: output.includes(trouble.message) ? "" : trouble.message,
+    next: (trouble.next ?? []).filter((next) => !output.includes(next)),
+  };
 }
 
 /** As JSON with a line for each value: for whoever edits them. */

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 
 import type { Asked } from "../log/events";
 import type { Question } from "../log/session";
-import { checked, choicesOf, grouped, settled, told } from "./choices";
+import { checked, choicesOf, grouped, overtaken, settled, told } from "./choices";
 
 const ASKED: Asked = { id: "t1_q1", kind: "approval", question: "May write run?", call: "t1_c1" };
 
 function question(asked: Partial<Asked> = {}, more: Partial<Question> = {}): Question {
-  return { seq: 1, ts: 1, asked: { ...ASKED, ...asked }, answer: "", reason: "", by: "", open: true, turn: "t1", ...more };
+  return { seq: 1, ts: 1, asked: { ...ASKED, ...asked }, answer: "", reason: "", by: "", via: "", open: true, turn: "t1", ...more };
 }
 
 describe("choicesOf", () => {
@@ -53,11 +53,24 @@ describe("grouped", () => {
   });
 });
 
+describe("overtaken", () => {
+  it("finds what was answered elsewhere while something was written to it", () => {
+    const all = new Map([question({ id: "q1" }, { open: false }), question({ id: "q2" }), question({ id: "q3" }, { open: false }), question({ id: "q4" }, { open: false })].map((one) => [one.asked.id, one]));
+    const begun = new Map([["q1", "because"], ["q2", "since"], ["q3", "mine"]]);
+    expect(overtaken(all, begun, new Set(["q3"])).map((one) => one.asked.id)).toEqual(["q1"]);
+  });
+});
+
 describe("settled", () => {
   it("tells who said what, and why", () => {
     expect(settled(question({}, { answer: "no", by: "user", reason: "not there" }))).toBe("You: denied (not there)");
     expect(settled(question({}, { answer: "yes", by: "laptop" }))).toBe("laptop: allowed once");
     expect(settled(question({ kind: "question" }, { answer: "blue", by: "user" }))).toBe("You: “blue”");
+  });
+
+  it("tells with which credential it came", () => {
+    expect(settled(question({}, { answer: "yes", by: "user", via: "phone" }))).toBe("You (with “phone”): allowed once");
+    expect(settled(question({}, { answer: "yes", by: "phone", via: "phone" }))).toBe("phone: allowed once");
   });
 
   it("tells that nobody did", () => {

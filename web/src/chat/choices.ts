@@ -51,11 +51,16 @@ export function grouped(questions: Iterable<Question>): Question[][] {
   return [...groups.values()];
 }
 
+/** Questions that are over although somebody had begun to answer them here. */
+export function overtaken(questions: ReadonlyMap<string, Question>, begun: ReadonlyMap<string, string>, mine: ReadonlySet<string>): Question[] {
+  return [...begun.keys()].flatMap((id) => questions.get(id) ?? []).filter((one) => !one.open && !mine.has(one.asked.id));
+}
+
 /** How a question ended, for a person. */
 export function settled(question: Question): string {
   if (!question.answer && !question.by) return words.ask.expired;
   if (question.by === "nobody") return words.ask.nobody;
   const said = question.asked.kind === "approval" ? (words.ask.said[question.answer] ?? question.answer) : `“${question.answer}”`;
-  const who = words.ask.by(question.by || "user");
+  const who = words.ask.by(question.by || "user", question.via);
   return `${who}: ${said}${question.reason ? ` (${question.reason})` : ""}`;
 }

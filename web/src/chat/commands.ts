@@ -116,9 +116,19 @@ const DONE: Record<Name, Run> = {
     await acts.send(desk.session, { text: argument, delivery: "follow" });
     return true;
   },
-  stop: async ({ desk }) => void (await acts.act(desk.session, "cancel")),
+  stop: async ({ desk, session, busy }) => {
+    if (busy || session.state === "paused") await acts.act(desk.session, "cancel");
+    else desk.say(say.nothingRuns);
+  },
   pause: async ({ desk }) => void (await acts.act(desk.session, "pause")),
-  continue: async ({ desk }) => void (await acts.act(desk.session, "resume")),
+  continue: async ({ desk }) => {
+    try {
+      await acts.act(desk.session, "resume");
+    } catch (error) {
+      if (!(error instanceof Problem) || error.kind !== "nothing_open") throw error;
+      desk.say(say.nothingHeld);
+    }
+  },
   drop: async ({ desk }) => void (await acts.act(desk.session, "drop")),
   dry: async ({ desk }, argument) => {
     if (!argument) return missing(desk, "dry");

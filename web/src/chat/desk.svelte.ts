@@ -8,11 +8,18 @@ export interface Notice {
 export type Opened =
   | { kind: "none" }
   | { kind: "undo"; turn: string; redo: boolean }
+  | { kind: "again"; turn: string; text: string; later: number }
   | { kind: "model" }
   | { kind: "roles" }
   | { kind: "budget" }
   | { kind: "trust" }
   | { kind: "unsafe" };
+
+/** The box one writes in. */
+export interface Box {
+  empty(): boolean;
+  put(text: string): void;
+}
 
 export class Desk {
   notice = $state.raw<Notice | null>(null);
@@ -23,10 +30,24 @@ export class Desk {
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- it is asked for when a row is drawn, and by nobody else
   readonly toggled = new Map<string, boolean>();
 
+  /** What was begun to be written to a question, by its id; and which ones were answered from here. */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing of it is drawn
+  readonly begun = new Map<string, string>();
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing of it is drawn
+  readonly answered = new Set<string>();
+  /** How often an answer from here came too late. */
+  late = $state(0);
+  box: Box | null = null;
+
   constructor(readonly session: string) {}
 
   say(title: string, ...lines: string[]): void {
     this.notice = { title, lines };
+  }
+
+  /** Puts words into the box, before what stands there. */
+  write(text: string): void {
+    this.box?.put(text);
   }
 
   open(what: Opened): void {

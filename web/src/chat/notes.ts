@@ -14,12 +14,14 @@ export interface Told {
   /** When the next try comes; 0 for none. */
   retryAt: number;
   link: string;
+  /** The undo it tells of. */
+  undo: string;
 }
 
 const say = words.note;
 
 export function told(note: Note): Told {
-  const made: Told = { text: note.text, next: [], more: "", moreLabel: "", retryAt: 0, link: "" };
+  const made: Told = { text: note.text, next: [], more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
   const fact = note.fact;
   const trouble = (what: string, of: Trouble): void => {
     made.text = `${what} ${of.message}`.trim();
@@ -65,7 +67,7 @@ export function told(note: Note): Told {
     case "files.restored": {
       const { restored = [], left = [] } = fact.data;
       const lines = [...restored.map((path) => `- ${code(path)}`), ...left.map((one) => `- ${code(one.path)}: ${say.left} ${one.why}`)];
-      return { ...made, text: say.restored(restored.length, left.length), more: lines.join("\n"), moreLabel: say.files };
+      return { ...made, text: say.restored(restored.length, left.length), more: lines.join("\n"), moreLabel: say.files, undo: fact.data.undo };
     }
     case "session.failed":
       trouble("", fact.data.trouble);

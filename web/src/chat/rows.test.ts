@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../log/events";
 import { Fold, folded, titleOf } from "../log/fold";
-import { before, rows, said } from "./rows";
+import type { Session } from "../log/session";
+import { ended, repeated } from "./ends";
+import { before, later, rows, said, thinking, upto } from "./rows";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
 
@@ -24,7 +26,8 @@ describe.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("%
     const session = folded("s", events);
     const list = rows(session);
     expect(new Set(list.map((row) => row.key)).size).toBe(list.length);
-    expect(list.filter((row) => row.kind === "item").length).toBe(session.turns.reduce((sum, turn) => sum + turn.items.length, 0));
+    const items = session.turns.flatMap((turn) => turn.items.filter((item) => !repeated(turn, item)));
+    expect(list.flatMap((row) => (row.kind === "item" ? [row.item] : []))).toEqual(items);
     expect(list.filter((row) => row.kind === "end").length).toBe(session.turns.filter((turn) => turn.outcome).length);
   });
 
@@ -43,6 +46,42 @@ describe.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("%
     const ended = new Set(session.turns.filter((turn) => turn.outcome).map((turn) => turn.id));
     for (const question of session.questions.values()) if (question.open) expect(ended.has(question.turn)).toBe(false);
   });
+});
+
+it("tells a failure once, and a stop as what it was", () => {
+  const turns = folded("s", recording("troubled.ndjson")).turns;
+  const refused = turns.find((turn) => turn.id === "t3");
+  expect(refused && rows({ turns: [refused] } as Session).map((row) => row.kind === "item" && row.item.kind)).toEqual(["said", false]);
+  expect(refused && ended(refused)).toMatchObject({ tone: "bad", again: true, trouble: { message: "openai refused the request: bad day" } });
+  const [first, second] = folded("s", recording("stopped.ndjson")).turns;
+  expect(first && ended(first)).toEqual({ text: "You stopped it: too long", tone: "plain", trouble: null, again: true });
+  expect(second && ended(second)).toMatchObject({ text: "You stopped it." });
+  const [budget] = folded("s", recording("thrifty.ndjson")).turns.filter((turn) => turn.outcome === "budget");
+  expect(budget && ended(budget).trouble).toBeNull();
+});
+
+it("copies a whole turn from its last word, and up to an earlier one", () => {
+  const session = folded("s", recording("fork.ndjson"));
+  const turn = session.turns.find((one) => one.id === "t2");
+  const last = turn?.items.at(-1);
+  expect(turn && last && [last.kind, upto(turn, last)]).toEqual(["told", 29]);
+  const call = turn?.items.find((item) => item.kind === "called");
+  expect(turn && call && upto(turn, call)).toBe(call?.seq);
+  expect(session.turns.filter((one) => one.id).map((one) => later(session, one))).toEqual([2, 1, 0]);
+});
+
+it("thinks while the model is waited for, and not while a call runs or a person is asked", () => {
+  const events = recording("approvals.ndjson");
+  const at = (seq: number): boolean => {
+    const session = folded("s", events.slice(0, seq));
+    const turn = session.turns.at(-1);
+    return !!turn && thinking(session, turn);
+  };
+  const seq = (type: string, from = 0): number => events.find((event) => event.type === type && event.seq > from)?.seq ?? 0;
+  expect(at(seq("model.requested"))).toBe(true);
+  expect(at(seq("asked"))).toBe(false);
+  expect(at(seq("tool.started"))).toBe(false);
+  expect(at(seq("model.requested", seq("tool.started")))).toBe(true);
 });
 
 it("lists what was said, and where a copy would end before it", () => {

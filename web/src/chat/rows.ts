@@ -1,6 +1,7 @@
 /** A session as the rows of its page: one for each thing that was said or done, so that a long turn is many. */
 
 import type { Item, Session, Turn } from "../log/session";
+import { repeated } from "./ends";
 
 export type Row =
   | { kind: "item"; key: string; item: Item; turn: Turn }
@@ -14,12 +15,11 @@ const known = new WeakMap<Turn, Row[]>();
 function rowsOf(turn: Turn): Row[] {
   const made = known.get(turn);
   if (made) return made;
-  const rows: Row[] = turn.items.map((item, index) => ({
-    kind: "item",
-    key: item.seq ? `${item.seq}` : `${turn.key}-${index}`,
-    item,
-    turn,
-  }));
+  const rows: Row[] = turn.items.flatMap((item, index) => {
+    // What failed an answer and a turn has one number: both are shown.
+    const key = item.seq ? `${item.seq}${item.kind === "note" ? "n" : ""}` : `${turn.key}-${index}`;
+    return repeated(turn, item) ? [] : [{ kind: "item" as const, key, item, turn }];
+  });
   if (turn.id) rows.push({ kind: turn.outcome ? "end" : "live", key: `end-${turn.key}`, turn });
   known.set(turn, rows);
   return rows;
@@ -44,6 +44,25 @@ export function said(session: Session): string[] {
     }
   }
   return found;
+}
+
+/** The fact after which a copy has all up to, and with, this answer: where it was the last word, its whole turn. */
+export function upto(turn: Turn, item: Item): number {
+  const after = turn.items.slice(turn.items.indexOf(item) + 1);
+  return turn.last && after.every((one) => one.kind === "note" || (one.kind === "said" && one.lost)) ? turn.last : item.seq;
+}
+
+/** How many turns the model would no longer see, if this one is run again. */
+export function later(session: Session, turn: Turn): number {
+  return session.turns.filter((one) => one.id && one.id !== turn.id && !one.rewound && one.first > turn.first).length;
+}
+
+/** Whether it is the model that one waits for, and not a call or a person. */
+export function thinking(session: Session, turn: Turn): boolean {
+  if (!["processing", "scouting"].includes(session.state)) return false;
+  const { text, reasoning, args } = session.live;
+  if (text || reasoning || args.length) return false;
+  return !turn.items.some((item) => item.kind === "called" && ["called", "waiting", "asking", "running"].includes(item.call.state));
 }
 
 /** The fact after which a copy has all up to, and without, this message. */

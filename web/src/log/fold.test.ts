@@ -37,7 +37,7 @@ describe.each(RECORDINGS)("%s", (name) => {
     const ended = new Set(events.filter((event) => event.type === "turn.ended").map((event) => event.turn));
     expect(new Set(session.turns.filter((turn) => turn.outcome).map((turn) => turn.id))).toEqual(ended);
     const finished = events.filter((event) => event.type === "tool.finished").length;
-    const done = [...session.calls.values()].filter((call) => ["done", "failed", "refused"].includes(call.state));
+    const done = [...session.calls.values()].filter((call) => ["done", "failed", "refused", "stopped"].includes(call.state) && call.ended);
     expect(done.length).toBe(finished);
   });
 

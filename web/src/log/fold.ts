@@ -6,8 +6,8 @@
  * is drawn can tell by identity what to draw anew.
  */
 
-import type { SylphEvent } from "./events";
-import { type Call, fresh, type Note, type Question, type Said, type Session, silence, type Turn, type Waiting } from "./session";
+import type { Asked, SylphEvent } from "./events";
+import { type Call, type CallState, fresh, type Note, type Question, type Said, type Session, silence, type Turn, type Waiting } from "./session";
 
 /** Events are missing before this one: read again from `after`. */
 export class Gap extends Error {
@@ -21,6 +21,14 @@ export class Fold {
   #touched = new Set<string>();
   #inputs = new Map<string, Said>();
   #undos = new Map<string, { calls: string[]; redo: string }>();
+  /** Taken back while a turn runs: if it is stopped right after, nobody meant to lose them. */
+  #dropped: Said[] = [];
+  /** The facts that made an end of what signals had told: of the answer, and of what calls print. */
+  #hushed = 0;
+  #anew = 0;
+  /** When the fact before this one was, and the last one before the copy was made. */
+  #before = 0;
+  #left = 0;
 
   /** `from` is the first fact that will come: later than 1 where the beginning is not loaded. */
   constructor(id: string, from = 1) {
@@ -39,7 +47,7 @@ export class Fold {
     const session = this.session;
     for (const one of queue) {
       if (this.#inputs.has(one.id)) continue;
-      this.#inputs.set(one.id, { kind: "said", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false });
+      this.#inputs.set(one.id, { kind: "said", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false, lost: false });
     }
     const known = new Map(session.queue.map((one) => [one.id, one]));
     session.queue = queue.map((one) => known.get(one.id) ?? one);
@@ -49,7 +57,8 @@ export class Fold {
 
   /** Takes over what only signals have told, from a fold of the same session. */
   heard(other: Session): void {
-    this.session.live = other.live;
+    if (this.#hushed <= other.seq) this.session.live = other.live;
+    if (this.#anew > other.seq) return;
     for (const call of other.calls.values()) {
       if (call.live) this.#call(call.id, (mine) => (mine.live = mine.output ? "" : call.live));
     }
@@ -64,6 +73,7 @@ export class Fold {
     if (event.seq <= session.seq) return;
     if (event.seq > session.seq + 1) throw new Gap(session.seq);
     session.seq = event.seq;
+    this.#before = session.updated;
     session.updated = event.ts;
     this.#fact(event);
   }
@@ -128,6 +138,8 @@ export class Fold {
         Object.assign(session, { queue: [], archived: false, pinned: false, deleted: false, cost: 0, unpriced: false });
         session.usage = { input: 0, output: 0, cached: 0, reasoning: 0, written: 0 };
         this.#inputs.clear();
+        this.#dropped = [];
+        this.#left = this.#before;
         this.#close();
         this.#note(event, "plain", event.data.parent);
         return true;
@@ -162,9 +174,12 @@ export class Fold {
       case "session.budget":
         session.budget = event.data.money ?? null;
         return true;
-      case "state.changed":
+      case "state.changed": {
         session.state = event.data.to;
+        const last = session.turns.at(-1);
+        if (last?.last && last.id === event.turn) this.#touch(last).last = event.seq;
         return true;
+      }
       case "plan.updated":
         session.plan = event.data.steps;
         return true;
@@ -187,6 +202,7 @@ export class Fold {
           images: images ?? [],
           actor: event.actor,
           steered: false,
+          lost: false,
         };
         this.#inputs.set(id, said);
         session.title ||= titleOf(text);
@@ -196,31 +212,44 @@ export class Fold {
       case "input.delivered":
         this.#deliver(event, event.data.id, true);
         return true;
-      case "input.cancelled":
+      case "input.cancelled": {
+        const input = this.#inputs.get(event.data.id);
+        if (input && event.turn) this.#dropped.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, lost: true });
         this.#inputs.delete(event.data.id);
         session.queue = session.queue.filter((one) => one.id !== event.data.id);
         return true;
+      }
       case "turn.started": {
         const turn = this.#begin(event.turn, event);
         turn.retryOf = event.data.retry_of ?? "";
-        session.live = silence();
+        this.#dropped = [];
+        this.#hush();
         this.#deliver(event, event.data.input, false);
         return true;
       }
       case "turn.resumed":
-        session.live = silence();
+        this.#hush();
+        this.#anew = event.seq;
+        for (const call of session.calls.values()) if (call.live) this.#call(call.id, (one) => (one.live = ""));
         // Whoever waited for these answers is gone; the turn asks anew.
         this.#close();
         this.#note(event, "warn", "");
         return true;
       case "turn.ended": {
         const turn = this.#turn(event);
-        turn.ended = event.ts;
+        // A copy that was made in the middle of it adds the end later; the work was over before.
+        turn.ended = event.data.trouble?.kind === "forked" ? Math.max(turn.began, this.#left) : event.ts;
+        turn.last = event.seq;
         turn.outcome = event.data.outcome;
         turn.trouble = event.data.trouble ?? null;
         turn.rounds = event.data.rounds ?? 0;
-        session.live = silence();
+        if (turn.outcome === "cancelled") turn.items.push(...this.#dropped);
+        this.#dropped = [];
+        this.#hush();
         this.#close();
+        for (const item of turn.items) {
+          if (item.kind === "called" && UNDER_WAY.has(item.call.state)) this.#call(item.call.id, (call) => (call.state = "stopped"));
+        }
         return true;
       }
       case "history.rewound":
@@ -239,8 +268,9 @@ export class Fold {
     const session = this.session;
     switch (event.type) {
       case "model.requested":
+        this.#dropped = [];
         if (event.data.role === undefined || event.data.role === "main") {
-          session.live = silence();
+          this.#hush();
           session.window = event.data.window ?? session.window;
         }
         return true;
@@ -256,7 +286,7 @@ export class Fold {
         session.unpriced ||= data.cost === undefined || data.cost === null;
         if (data.role !== undefined && data.role !== "main") return true;
         session.context = (usage.input ?? 0) + (usage.output ?? 0) || session.context;
-        session.live = silence();
+        this.#hush();
         if (data.text || data.reasoning) {
           turn.items.push({
             kind: "told",
@@ -269,14 +299,13 @@ export class Fold {
             cost: data.cost ?? null,
             ms: data.ms ?? 0,
             firstMs: data.first_ms ?? 0,
+            cut: false,
           });
         }
         return true;
       }
       case "model.failed":
-        session.live = silence();
-        session.cost += event.data.cost ?? 0;
-        this.#note(event, event.data.retry_ms === undefined || event.data.retry_ms === null ? "bad" : "warn", event.data.trouble.message);
+        this.#failed(event);
         return true;
       case "model.fell_back":
         this.#note(event, event.data.to ? "warn" : "bad", event.data.to || event.data.trouble.message);
@@ -327,7 +356,8 @@ export class Fold {
       case "tool.finished": {
         const data = event.data;
         this.#call(data.call, (call) => {
-          call.state = call.state === "refused" ? "refused" : data.ok ? "done" : "failed";
+          const stopped = data.trouble?.kind === "cancelled";
+          call.state = call.state === "refused" ? "refused" : data.ok ? "done" : stopped ? "stopped" : "failed";
           call.output = data.output;
           call.live = "";
           call.exit = data.exit ?? null;
@@ -351,23 +381,24 @@ export class Fold {
         this.#undos.set(event.data.id, { calls: event.data.calls ?? [], redo: event.data.redo ?? "" });
         return true;
       case "files.restored":
-        this.#restored(event.data.undo);
+        session.redo = this.#restored(event.data.undo) ? "" : event.data.undo;
         this.#note(event, "plain", "");
         return true;
       case "asked": {
-        const question = { seq: event.seq, ts: event.ts, asked: event.data, answer: "", reason: "", by: "", open: true, turn: event.turn };
+        const question = { seq: event.seq, ts: event.ts, asked: event.data, answer: "", reason: "", by: "", via: "", open: true, turn: event.turn };
         session.questions = new Map(session.questions).set(event.data.id, question);
-        for (const id of event.data.calls ?? [event.data.call ?? ""]) {
-          this.#call(id, (call) => (call.state = call.state === "called" ? "waiting" : call.state));
+        for (const id of callsOf(event.data)) {
+          this.#call(id, (call) => (call.state = call.state === "called" ? "waiting" : call.state === "running" ? "asking" : call.state));
         }
         return true;
       }
       case "answered": {
         const known = session.questions.get(event.data.id);
         if (known) {
-          const { answer, reason, by } = event.data;
-          const settled = { ...known, answer, reason: reason ?? "", by: by ?? "", open: false };
+          const { answer, reason, by, via } = event.data;
+          const settled = { ...known, answer, reason: reason ?? "", by: by ?? "", via: via ?? "", open: false };
           session.questions = new Map(session.questions).set(event.data.id, settled);
+          this.#answered(settled);
         }
         return true;
       }
@@ -382,6 +413,38 @@ export class Fold {
     if (input) this.#turn(event).items.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, steered });
   }
 
+  #failed(event: SylphEvent & { type: "model.failed" }): void {
+    const { role, cost, partial, trouble, model, retry_ms: again } = event.data;
+    const over = again === undefined || again === null;
+    this.session.cost += cost ?? 0;
+    if (role === undefined || role === "main") this.#hush();
+    // Where there is another try, it says all of it anew.
+    if (over && partial?.trim() && (role === undefined || role === "main")) {
+      this.#turn(event).items.push({
+        kind: "told", seq: event.seq, ts: event.ts, model, text: partial, reasoning: "", usage: {}, cost: null, ms: 0, firstMs: 0, cut: true,
+      });
+    }
+    // That somebody stopped it is no failure; the end of the turn tells it.
+    if (trouble.kind !== "cancelled") this.#note(event, over ? "bad" : "warn", trouble.message);
+  }
+
+  /** The calls of a question wait no longer, although others may still. */
+  #answered(question: Question): void {
+    const open = [...this.session.questions.values()].filter((one) => one.open).flatMap((one) => callsOf(one.asked));
+    for (const id of callsOf(question.asked)) {
+      if (open.includes(id)) continue;
+      this.#call(id, (call) => {
+        if (call.state === "asking") call.state = "running";
+        else if (call.state === "waiting") call.state = YES.has(question.answer) ? "called" : "refused";
+      });
+    }
+  }
+
+  #hush(): void {
+    this.session.live = silence();
+    this.#hushed = this.session.seq;
+  }
+
   /** What was asked and not answered is not open any more. */
   #close(): void {
     const open = [...this.session.questions.values()].filter((question) => question.open);
@@ -391,10 +454,12 @@ export class Fold {
     this.session.questions = questions;
   }
 
-  #restored(id: string): void {
+  /** Returns whether it took another undo back. */
+  #restored(id: string): boolean {
     const undo = this.#undos.get(id);
     const back = undo?.redo ? this.#undos.get(undo.redo) : undefined;
     for (const call of (back ?? undo)?.calls ?? []) this.#call(call, (one) => (one.undone = !back));
+    return !!undo?.redo;
   }
 
   #begin(id: string, event: SylphEvent): Turn {
@@ -404,6 +469,7 @@ export class Fold {
       first: event.seq,
       began: event.ts,
       ended: 0,
+      last: 0,
       outcome: "",
       trouble: null,
       retryOf: "",
@@ -491,6 +557,13 @@ function called(id: string, name: string, given: string, seq: number, ts: number
   };
 }
 
+/** The calls that a question is about. */
+function callsOf(asked: Asked): string[] {
+  return asked.calls?.length ? asked.calls : asked.call ? [asked.call] : [];
+}
+
+const UNDER_WAY: ReadonlySet<string> = new Set<CallState>(["called", "waiting", "asking", "running"]);
+const YES: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);
 const SHOWN = 200_000;
 const TITLE = 60;
 

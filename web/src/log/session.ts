@@ -15,7 +15,7 @@ import type {
 
 export type Mode = SessionCreated["mode"];
 export type Outcome = TurnEnded["outcome"];
-export type CallState = "called" | "waiting" | "refused" | "running" | "done" | "failed";
+export type CallState = "called" | "waiting" | "refused" | "running" | "asking" | "done" | "failed" | "stopped";
 
 /** A call of a tool, from the wish to its result. */
 export interface Call {
@@ -59,6 +59,8 @@ export interface Said {
   images: Image[];
   actor: string;
   steered: boolean;
+  /** The work was stopped before it heard of it. */
+  lost: boolean;
 }
 
 /** Something the model said. */
@@ -73,6 +75,8 @@ export interface Told {
   cost: number | null;
   ms: number;
   firstMs: number;
+  /** It ended before it was at its end. */
+  cut: boolean;
 }
 
 export interface Called {
@@ -104,6 +108,8 @@ export interface Question {
   answer: string;
   reason: string;
   by: string;
+  /** The credential it came with. */
+  via: string;
   open: boolean;
   turn: string;
 }
@@ -123,6 +129,8 @@ export interface Turn {
   first: number;
   began: number;
   ended: number;
+  /** The last fact of it; 0 while it is not over. */
+  last: number;
   outcome: Outcome | "";
   trouble: Trouble | null;
   retryOf: string;
@@ -161,6 +169,8 @@ export interface Session {
   questions: Map<string, Question>;
   calls: Map<string, Call>;
   queue: Waiting[];
+  /** The undo that can be taken back. */
+  redo: string;
   plan: Step[];
   roles: Record<string, string>;
   usage: Required<Usage>;
@@ -196,6 +206,7 @@ export function fresh(id: string): Session {
     questions: new Map(),
     calls: new Map(),
     queue: [],
+    redo: "",
     plan: [],
     roles: {},
     usage: { input: 0, output: 0, cached: 0, reasoning: 0, written: 0 },

@@ -48,6 +48,18 @@ describe.each(RECORDINGS)("%s", (name) => {
   });
 });
 
+it("ends what was under way in the original where the copy was made", () => {
+  const facts = recording("fork.ndjson").map((fact) => (fact.seq < 12 ? fact : { ...fact, ts: fact.ts + 840_000 }));
+  const turn = spans(facts).find((span) => span.lane === "turn");
+  expect(turn?.to).toBe(facts[10]?.ts);
+  expect(turn?.tone).toBe("warn");
+});
+
+it("shows what was stopped as stopped, not as gone wrong", () => {
+  const made = spans(recording("stopped.ndjson"));
+  expect(made.filter((span) => span.tone === "bad")).toEqual([]);
+});
+
 it("cuts long pauses, however many there are", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 100_000_000 }), { minLength: 2, maxLength: 50 }), (times) => {

@@ -50,7 +50,13 @@ export function spans(facts: readonly SylphEvent[]): Span[] {
     span.tone = tone;
     span.seqs.push(event.seq);
   };
-  for (const event of facts) step(event, open, begin, end);
+  let before = facts[0];
+  for (const event of facts) {
+    // What was under way in the original was not in the copy.
+    if (event.type === "session.forked" && before) for (const key of open.keys()) end(key, before, "warn");
+    step(event, open, begin, end);
+    before = event;
+  }
   const last = facts.at(-1)?.ts ?? 0;
   for (const span of open.values()) span.to = Math.max(span.from, last);
   return stacked(made);
@@ -85,13 +91,13 @@ function step(
       end(`model ${event.data.role ?? "main"}`, event, "good");
       break;
     case "model.failed":
-      end(`model ${event.data.role ?? "main"}`, event, "bad");
+      end(`model ${event.data.role ?? "main"}`, event, event.data.trouble.kind === "cancelled" ? "warn" : "bad");
       break;
     case "tool.called":
       begin(`tool ${event.data.call}`, "tool", event, event.data.name);
       break;
     case "tool.finished":
-      end(`tool ${event.data.call}`, event, event.data.ok ? "good" : "bad");
+      end(`tool ${event.data.call}`, event, event.data.ok ? "good" : event.data.trouble?.kind === "cancelled" ? "warn" : "bad");
       break;
     case "asked":
       begin(`ask ${event.data.id}`, "ask", event, event.data.question);

@@ -195,7 +195,7 @@ function waiting(one: Header["queue"][number]): Waiting {
 function asking({ calls, ...rest }: Asking): Question {
   const ids = calls.map((call) => call.id);
   const asked: Asked = { ...rest, call: ids[0] ?? "", calls: ids };
-  return { seq: 0, ts: 0, asked, answer: "", reason: "", by: "", open: true, turn: "" };
+  return { seq: 0, ts: 0, asked, answer: "", reason: "", by: "", via: "", open: true, turn: "" };
 }
 
 /** What cannot be known without the beginning is taken from what the server knows of it. */

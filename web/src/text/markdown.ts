@@ -60,6 +60,8 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
     node.setAttribute("target", "_blank");
     node.setAttribute("rel", "noopener noreferrer nofollow");
   }
+  // A wide one is scrolled, also by keys.
+  if (node.tagName === "TABLE") node.setAttribute("tabindex", "0");
 });
 
 /** In browsers that know trusted types it is one, and the server's policy lets nothing else become markup. */

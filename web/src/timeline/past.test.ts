@@ -1,20 +1,27 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { Fold } from "../log/fold";
+import { Fold, folded } from "../log/fold";
 import { factAt, past } from "./past";
 
-const FILE = join(import.meta.dirname, "../../../tests/recordings/approvals.ndjson");
-const FACTS = readFileSync(FILE, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((one) => one.kind === "event") as SylphEvent[];
+const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
+
+function recording(name: string): SylphEvent[] {
+  const lines = readFileSync(join(FOLDER, name), "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line)).filter((one) => one.kind === "event");
+}
+
+const FACTS = recording("approvals.ndjson");
+const NOW = folded("s", FACTS);
 
 it("is at every fact what the fold was there", () => {
   const fold = new Fold("s");
   for (const fact of FACTS) {
     fold.take([fact]);
-    const made = past("s", FACTS, fact.seq, 1000);
+    const made = past("s", FACTS, fact.seq, NOW, 1000);
     expect(made.session.state).toBe(fold.session.state);
     expect(made.items).toEqual(fold.session.turns.flatMap((turn) => turn.items));
   }
@@ -22,10 +29,25 @@ it("is at every fact what the fold was there", () => {
 
 it("begins where the facts begin, and shows the end of much", () => {
   const end = FACTS.at(-1)?.seq ?? 0;
-  const all = past("s", FACTS, end, 1000).items.length;
-  expect(past("s", FACTS, end, 1)).toMatchObject({ before: all - 1 });
-  expect(past("s", FACTS.slice(3), end).session.seq).toBe(end);
-  expect(past("s", [], 0).items).toEqual([]);
+  const all = past("s", FACTS, end, NOW, 1000).items.length;
+  expect(past("s", FACTS, end, NOW, 1)).toMatchObject({ before: all - 1 });
+  expect(past("s", FACTS.slice(3), end, NOW).session.seq).toBe(end);
+  expect(past("s", [], 0, NOW).items).toEqual([]);
+});
+
+it.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("says the same of %s where not all of it is loaded", (name) => {
+  const facts = recording(name);
+  const now = folded("s", facts);
+  for (let from = 1; from < facts.length; from += 7) {
+    for (let upto = from; upto < facts.length; upto += 5) {
+      const { session, cost } = past("s", facts.slice(from), facts[upto]?.seq ?? 0, now);
+      const whole = past("s", facts, facts[upto]?.seq ?? 0, now);
+      const { model, mode, state } = whole.session;
+      expect(session).toMatchObject({ model, mode, state });
+      const copied = facts.some((fact, at) => fact.type === "session.forked" && at > upto);
+      expect(cost).toBe(copied ? null : whole.cost);
+    }
+  }
 });
 
 it("finds the fact of a moment", () => {
