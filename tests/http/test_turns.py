@@ -140,6 +140,16 @@ async def test_what_is_cancelled_ends_with_all_it_runs(api: Client) -> None:
     assert (await api.refused("POST", f"/sessions/{session}/cancel", 409, {}))["kind"] == "wrong_state"
 
 
+async def test_what_a_command_printed_before_it_was_stopped_is_kept(api: Client) -> None:
+    sleep = f"sleep 3{time.time_ns() % 10**9:09}"
+    session = await api.begin(told("shell", command=f"echo tick 1; echo tick 2; {sleep}"), mode="trust")
+    await runs(sleep.replace(" ", "\0"))
+    await api.post(f"/sessions/{session}/cancel", {})
+    (done,) = [fact["data"] for fact in await facts(api, session) if fact["type"] == "tool.finished"]
+    assert "tick 1\ntick 2" in done["output"]
+    assert (done["ok"], done["exit"]) == (False, 143), done
+
+
 async def test_what_a_cancelled_turn_has_not_heard_begins_no_other(api: Client) -> None:
     sleep = f"sleep 3{time.time_ns() % 10**9:09}"
     session = await api.begin(told("shell", command=sleep), mode="trust")

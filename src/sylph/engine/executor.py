@@ -19,7 +19,7 @@ from sylph.core.tool import Context, Judged, Question, Result, Tool
 from sylph.engine import leftovers
 from sylph.engine.desk import Desk
 from sylph.engine.jobs import SessionJobs
-from sylph.engine.leftovers import whole
+from sylph.engine.leftovers import LeftOpen, whole
 from sylph.engine.permit import Consent, Permits
 from sylph.engine.ready import Ready, parse
 from sylph.engine.redact.stream import Hidden
@@ -146,7 +146,8 @@ class Executor:
         for call in calls:
             tool = self.tools.get(call.name)
             if desk.summary.open_calls[call.id].started and tool and tool.recover:
-                await self._one(call, desk, self._learn)
+                with suppress(LeftOpen):
+                    await self._one(call, desk, self._learn)
         self.tidy(desk.summary)
 
     def tidy(self, summary: Summary) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Awaitable, Container
 
-from sylph.core.errors import Trouble
+from sylph.core.errors import SylphError, Trouble
 from sylph.core.tool import Result
 from sylph.engine.processes import end_marked
 from sylph.engine.runs import AGAIN, POLL, STOPPING, Runner
@@ -20,6 +20,10 @@ WRITING = 5.0
 NO_EFFECT = Result(
     text=f"{STOPPED} It had not taken effect.", ok=False, trouble=Trouble("no_effect", "It had not taken effect.")
 )
+
+
+class LeftOpen(SylphError):
+    """Nothing is said of a call now: it was cut off in a log from a time when its output was not kept."""
 
 
 async def whole(run: Awaitable[Result], timer: asyncio.Timeout) -> Result:

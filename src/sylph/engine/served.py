@@ -20,6 +20,7 @@ from sylph.core.plugin import Note, Situation
 from sylph.core.provider import Chunk, ModelInfo, Provider, Reasoning, Reply, Request, Text
 from sylph.core.tool import Context, Judged, Picture, Question, Result, Tool
 from sylph.engine.gateway import FIRST, WHOLE, Gateway, Patience, prefix_digest, prompt_digest
+from sylph.engine.leftovers import LeftOpen
 from sylph.engine.outside import cut_off, sent
 from sylph.engine.policy import Case, Ruling, decide
 from sylph.engine.redact.veil import Veil
@@ -313,6 +314,8 @@ class ServedTool(Struct, frozen=True):
 
     async def recover(self, args: Any, context: Context) -> Result | None:  # noqa: ARG002 - it has been found out
         own = self._own(context.call)
+        if isinstance(own, facts.ToolFinished) and own.trouble and own.trouble.kind == "cancelled" and cut_off(own):
+            raise LeftOpen("It was cut off.")
         if not isinstance(own, facts.ToolFinished) or (own.trouble and own.trouble.kind == "no_effect"):
             return None
         event = await self.tape.reach(lambda event: _of(event, context.call))

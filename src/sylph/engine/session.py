@@ -466,7 +466,10 @@ class Session:
     async def _end(self, outcome: Outcome, trouble: Trouble | None) -> None:
         floor = self.floor
         floor.nobody_waits()
-        watch, calls = self._hands(floor.summary).executor.watch, dict(floor.summary.open_calls)
+        executor = self._hands(floor.summary).executor
+        # A command that was stopped has printed something all the same.
+        await executor.abandon(turn.open_calls(floor), floor)
+        watch, calls = executor.watch, dict(floor.summary.open_calls)
         started = [id for id, call in calls.items() if call.started]
         await floor.enter(
             "cancel" if outcome == "cancelled" else "finish",
