@@ -171,6 +171,12 @@ async def test_an_earlier_text_comes_back(served: Served) -> None:
     assert (await served.client.post(f"{API}/config/versions/nothing/restore")).status_code == 404
 
 
+async def test_what_was_configured_a_moment_ago_counts_for_the_next_session(served: Served) -> None:
+    for mode in ("plan", "ask"):
+        assert (await served.sylph.run("config", "set", "mode", mode)).code == 0
+        assert (await served.session())["mode"] == mode
+
+
 async def test_a_file_that_was_changed_elsewhere_is_taken_up(served: Served) -> None:
     assert (await served.sylph.run("config", "set", "mode", "auto_noselfmod")).code == 0
     assert (await value_of(served, "mode"))["value"] == "auto_noselfmod"

@@ -51,6 +51,15 @@ async def test_the_cost_of_each_day_is_told_by_model(served: Served) -> None:
     assert (await served.client.get(f"{API}/cost/daily", params={"since": "never"})).status_code == 400
 
 
+async def test_what_was_spent_stays_spent_when_its_session_goes_into_the_trash(served: Served) -> None:
+    before = (await served.client.get(f"{API}/status")).json()
+    (session,) = (await served.client.get(f"{API}/sessions")).json()["items"]
+    await served.client.delete(f"{API}/sessions/{session['id']}")
+    after = (await served.client.get(f"{API}/status")).json()
+    assert (after["sessions"], after["cost"], after["usage"]) == (0, before["cost"], before["usage"])
+    await served.client.post(f"{API}/sessions/{session['id']}/restore")
+
+
 async def test_a_wrong_time_is_refused(served: Served) -> None:
     assert (await served.client.get(f"{API}/cost", params={"since": "yesterday-ish"})).status_code == 400
     assert (await served.client.get(f"{API}/cost", params={"by": "mood"})).status_code == 422

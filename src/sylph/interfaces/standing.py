@@ -18,6 +18,8 @@ SECONDS = 2.0
 async def look(app: App, reached: list[Reached] | None = None) -> dict[str, Any]:
     """Everything the status tells, as data. The services are asked, unless somebody has done so."""
     found = await app.runtime.sessions()
+    # What was spent in a session stays spent when it goes into the trash.
+    paid = [*found, *await app.runtime.sessions(deleted=True)]
     reached = await reach(app, seconds=SECONDS) if reached is None else reached
     store = store_of(app.config)
     return {
@@ -41,8 +43,8 @@ async def look(app: App, reached: list[Reached] | None = None) -> dict[str, Any]
             for asked in one.asked.values()
         ],
         "turns": sum(one.turns for one in found),
-        "usage": sum((one.usage for one in found), Usage()),
-        "cost": _total(found),
+        "usage": sum((one.usage for one in paid), Usage()),
+        "cost": _total(paid),
         "budgets": list(allowance.rows(await app.budgets())),
     }
 

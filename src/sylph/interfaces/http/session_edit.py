@@ -63,6 +63,8 @@ class SessionPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 async def new_session(house: House, who: Who, body: SessionBody, id: str = "") -> str:
     """Makes a session as somebody wants it, as far as they may; returns its id."""
+    # What was configured a moment ago counts already.
+    house.live.look()
     app, settings = house.app, house.app.config.settings
     mode = body.mode or settings.mode
     if LOOSE.index(mode) < LOOSE.index(settings.mode):
