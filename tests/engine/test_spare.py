@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import time
 from collections.abc import AsyncGenerator, Generator
@@ -65,6 +66,9 @@ async def told(sandbox: Sandbox, grip: Grip, *argv: str, cwd: str = "") -> dict[
 async def ahead(sandbox: Sandbox, grip: Grip) -> AsyncGenerator[Spare]:
     found = prepared(await told(sandbox, grip, "true"), time.monotonic())
     assert found
+    # However busy the machine is, it is ready when the test begins.
+    assert select.select([found.heard], [], [], 20)[0]
+    found.hear()
     yield found
     found.drop()
     found.process.wait()
