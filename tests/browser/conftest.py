@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 from tests.browser.person import Person
-from tests.browser.shared import STORE, Shared, furnished, sharing
+from tests.browser.shared import STORE, Shared, furnished
 from tests.flows.conftest import unexplained
 from tests.flows.program import Sylph
 from tests.http.served import Served, serving
@@ -52,8 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Shared, None]:
-    async with sharing(tmp_path_factory.mktemp("shared")) as made:
-        yield made
+    made = Shared(lambda: tmp_path_factory.mktemp("shared"))
+    await made.begin()
+    yield made
+    await made.end()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -86,8 +86,9 @@ class Person:
         await box.press("Enter")
 
     async def see(self, text: str) -> None:
-        # By its letters: "Done" is not in "what can be done".
-        await expect(self.page.get_by_text(re.compile(re.escape(text))).first).to_be_visible()
+        # By its letters: "Done" is not in "what can be done". Quotes would end the pattern.
+        letters = re.sub("[\"'`>/]", lambda found: f"\\x{ord(found[0]):02x}", re.escape(text))
+        await expect(self.page.get_by_text(re.compile(letters)).first).to_be_visible()
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         """Waits for what the page cannot show."""

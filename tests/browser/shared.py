@@ -2,9 +2,9 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,37 @@ API = "/api/v1"
 LASTING = ("*.toml", "*.md", "data/history/**/*", "data/vault*")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shared:
-    served: Served
-    model: ModelServer
-    lasting: dict[str, bytes]
+    """`places` names a folder that nobody has used yet."""
+
+    places: Callable[[], Path]
+    served: Served = field(init=False)
+    model: ModelServer = field(init=False)
+
+    async def begin(self) -> None:
+        sylph = furnished(self.places())
+        async with AsyncExitStack() as stack:
+            self.model = await stack.enter_async_context(ModelServer())
+            sylph.environ.update(OPENAI_BASE_URL=self.model.url, OPENAI_API_KEY="a-key-for-tests")
+            self.served = await stack.enter_async_context(serving(sylph))
+            self._end = stack.pop_all().aclose
+        self._lasting = lasting(sylph.home / "sylph")
+
+    async def end(self) -> None:
+        await self._end()
 
     async def clear(self) -> list[str]:
-        """Takes away what a test left; tells what should not be there."""
+        """Takes away what a test left; tells what should not be there, and is renewed then."""
+        if wrong := await self._cleared():
+            await self.end()
+            await self.begin()
+        return wrong
+
+    async def _cleared(self) -> list[str]:
         home = self.served.sylph.home / "sylph"
         wrong = [f"The prompt of {id} did not grow at its end: {what}." for id, what in unexplained(home / STORE)]
-        if (left := lasting(home)) != self.lasting:
+        if (left := lasting(home)) != self._lasting:
             wrong.append(f"It changed what all tests see; mark it `alone`: {left}")
         async with asyncio.timeout(SECONDS):
             for kind in ("", "archived=true", "deleted=true"):
@@ -65,15 +85,6 @@ def empty(folder: Path) -> None:
             shutil.rmtree(each)
         else:
             each.unlink()
-
-
-@asynccontextmanager
-async def sharing(folder: Path) -> AsyncGenerator[Shared, None]:
-    sylph = furnished(folder)
-    async with ModelServer() as model:
-        sylph.environ.update(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="a-key-for-tests")
-        async with serving(sylph) as served:
-            yield Shared(served, model, lasting(sylph.home / "sylph"))
 
 
 def furnished(folder: Path) -> Sylph:

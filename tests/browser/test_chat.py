@@ -171,5 +171,5 @@ async def test_a_session_that_is_removed_meanwhile_is_told(person: Person) -> No
     await person.see("This session is in the trash.")
     await person.page.get_by_role("button", name="Bring it back").click()
     await expect(person.page.get_by_label("Message", exact=True)).to_be_visible()
-    await person.served.client.delete(f"/api/v1/sessions/{id}?purge=true")
+    assert (await person.served.client.delete(f"/api/v1/sessions/{id}?purge=true")).status_code == 204
     await person.see("This session was removed for good.")

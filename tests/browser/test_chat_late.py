@@ -3,14 +3,15 @@
 import pytest
 from playwright.async_api import expect
 from tests.browser.person import Person
-from tests.model_server import call, say
+from tests.model_server import ModelServer, call, say
 
-STORY = "It began on a grey morning. " + "And it went on and on. " * 60
+STORY = "It began on a grey morning. " + "And it went on and on. " * 6
 
 
-@pytest.mark.script(say(STORY, chunk=8, delay=0.05))
-async def test_a_reload_in_the_middle_of_an_answer_loses_no_word(person: Person) -> None:
+@pytest.mark.script(say(STORY, held=True))
+async def test_a_reload_in_the_middle_of_an_answer_loses_no_word(person: Person, scripted: ModelServer) -> None:
     await person.begin("Tell me a story.")
+    scripted.release()
     log = person.page.get_by_role("log")
     await expect(log.get_by_text("And it went on")).to_be_visible()
     await person.page.reload()

@@ -51,7 +51,6 @@ async def test_output_is_seen_while_it_runs(person: Person) -> None:
 async def test_a_turn_that_a_crash_left_open_is_given_up(person: Person, scripted: ModelServer) -> None:
     page, served = person.page, person.served
     id = await person.begin("Tell me")
-    await person.settle()
     scripted.release()
     await person.see("This answer")
     port = served.url.rpartition(":")[2]

@@ -11,7 +11,6 @@ LONG = say("This is a long answer that takes its time, word by word, until it is
 async def in_the_middle(person: Person, scripted: ModelServer) -> None:
     """Of a long answer."""
     await person.begin("Tell me")
-    await person.settle()
     scripted.release()
     await person.see("This is a")
 
