@@ -39,7 +39,7 @@ async def test_a_command_shows_what_it_printed_and_how_it_ended(person: Person) 
     card = page.locator("details.card", has_text="shell")
     await expect(card.get_by_text("exit code 3")).to_be_visible()
     await expect(card.get_by_text("one\ntwo")).to_be_visible()
-    await expect(card).to_contain_text("You: allowed once")
+    await expect(card).to_contain_text("You (with “tests”): allowed once")
     # Reasoning is folded, code has its colours, and the copy button works by keyboard.
     await expect(page.locator("summary", has_text="Reasoning")).to_be_visible()
     await expect(page.get_by_text("Hm, let me think.")).to_be_hidden()

@@ -62,7 +62,7 @@ async def test_a_turn_that_a_crash_left_open_is_given_up(person: Person, scripte
         person.served = again
         await person.see("A crash left a turn open.")
         await page.get_by_role("button", name="Give it up").click()
-        await person.see("Stopped")
+        await person.see("You gave it up.")
         await expect(page.get_by_text("A crash left a turn open.")).to_have_count(0)
         assert (await again.client.get(f"/api/v1/sessions/{id}")).json()["open_turn"] == ""
         await page.get_by_role("log").get_by_role("button", name="Retry").last.click()
