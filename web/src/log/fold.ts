@@ -29,6 +29,8 @@ export class Fold {
   /** When the fact before this one was, and the last one before the copy was made. */
   #before = 0;
   #left = 0;
+  /** When a model was last asked. */
+  #asked = 0;
 
   /** `from` is the first fact that will come: later than 1 where the beginning is not loaded. */
   constructor(id: string, from = 1) {
@@ -247,9 +249,7 @@ export class Fold {
         this.#dropped = [];
         this.#hush();
         this.#close();
-        for (const item of turn.items) {
-          if (item.kind === "called" && UNDER_WAY.has(item.call.state)) this.#call(item.call.id, (call) => (call.state = "stopped"));
-        }
+        this.#stopped(turn);
         return true;
       }
       case "history.rewound":
@@ -269,6 +269,7 @@ export class Fold {
     switch (event.type) {
       case "model.requested":
         this.#dropped = [];
+        this.#asked = event.ts;
         if (event.data.role === undefined || event.data.role === "main") {
           this.#hush();
           session.window = event.data.window ?? session.window;
@@ -440,6 +441,22 @@ export class Fold {
     }
   }
 
+  /** Calls that the end of their turn was the end of. */
+  #stopped(turn: Turn): void {
+    const cancelled = turn.outcome === "cancelled";
+    for (const item of turn.items) {
+      if (item.kind !== "called") continue;
+      const { id, state, exit, ended } = item.call;
+      // A command that was stopped has ended by a signal, in the last round.
+      const killed = cancelled && state === "failed" && exit !== null && exit > SIGNALLED && ended >= this.#asked;
+      if (!killed && !UNDER_WAY.has(state)) continue;
+      this.#call(id, (call) => {
+        call.state = "stopped";
+        if (killed) call.ms = Math.max(call.ms, ended - call.began);
+      });
+    }
+  }
+
   #hush(): void {
     this.session.live = silence();
     this.#hushed = this.session.seq;
@@ -563,6 +580,8 @@ function callsOf(asked: Asked): string[] {
 }
 
 const UNDER_WAY: ReadonlySet<string> = new Set<CallState>(["called", "waiting", "asking", "running"]);
+/** Exit codes above it are those of commands that a signal has ended. */
+const SIGNALLED = 128;
 const YES: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);
 const SHOWN = 200_000;
 const TITLE = 60;

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Bodies, SylphEvent, Wire } from "./events";
 import { Fold, folded } from "./fold";
 import type { Call, Session } from "./session";
+import { spans } from "./timeline";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
 
@@ -70,6 +71,24 @@ describe("a stop", () => {
   it("stops calls instead of failing them", () => {
     const session = folded("s", recording("stopped"));
     expect(calls(session)).toEqual({ t2_c1: "stopped", t2_c2: "stopped", t3_c1: "stopped" });
+  });
+
+  it("tells a command that it ended from one that had failed before", () => {
+    const script = new Script().begin().add("model.requested", { model: "m", round: 1 });
+    const run = (call: string, exit: number): void => {
+      script.add("tool.called", { call, name: "shell", arguments: "{}" }).add("tool.started", { call, effect: "read", recourse: "by_probe" });
+      script.ts += 500;
+      script.add("tool.finished", { call, ok: false, output: "one", exit, ms: 5 });
+    };
+    run("c1", 143);
+    script.add("model.requested", { model: "m", round: 2 });
+    run("c2", 1);
+    run("c3", 143);
+    expect(calls(script.session)).toEqual({ c1: "failed", c2: "failed", c3: "failed" });
+    script.end("cancelled", "cancelled");
+    expect(calls(script.session)).toEqual({ c1: "failed", c2: "failed", c3: "stopped" });
+    expect(script.session.calls.get("c3")).toMatchObject({ exit: 143, output: "one", ms: 510 });
+    expect(spans(script.events).filter((span) => span.lane === "tool").map((span) => span.tone)).toEqual(["bad", "bad", "warn"]);
   });
 
   it("keeps a message that the work did not hear any more", () => {

@@ -51,10 +51,16 @@ export function spans(facts: readonly SylphEvent[]): Span[] {
     span.seqs.push(event.seq);
   };
   let before = facts[0];
+  /** Commands that a signal has ended since a model was last asked: if the turn is stopped then, that has ended them. */
+  let killed: Span[] = [];
   for (const event of facts) {
+    if (event.type === "model.requested") killed = [];
+    const ending = event.type === "tool.finished" && (event.data.exit ?? 0) > 128 ? open.get(`tool ${event.data.call}`) : undefined;
+    if (ending) killed.push(ending);
     // What was under way in the original was not in the copy.
     if (event.type === "session.forked" && before) for (const key of open.keys()) end(key, before, "warn");
     step(event, open, begin, end);
+    if (event.type === "turn.ended" && event.data.outcome === "cancelled") for (const span of killed) span.tone = "warn";
     before = event;
   }
   const last = facts.at(-1)?.ts ?? 0;
