@@ -52,3 +52,19 @@ async def test_a_remote_is_set_up_step_by_step(person: Person, ssh: SSHServer) -
     # The address names a workspace here, and only here.
     await page.get_by_role("link", name="About").click()
     await expect(page.get_by_role("heading", name="About")).to_be_visible()
+
+
+async def test_one_leaves_the_git_settings_for_every_other_page(person: Person) -> None:
+    page = person.page
+    await page.goto("/settings/services")
+    await page.get_by_role("link", name="Git remote").click()
+    await page.wait_for_url("**/settings/git/*")
+    await expect(page.get_by_label("Address")).to_be_visible()
+    for name, place in (("Tools", "tools"), ("Identity", "identity"), ("Configuration", "config")):
+        await page.get_by_role("link", name=name, exact=True).click()
+        await page.wait_for_url(f"**/settings/{place}*")
+        await expect(page.get_by_label("Address")).to_have_count(0)
+        await page.go_back()
+        await page.wait_for_url("**/settings/git/*")
+    await page.go_back()
+    await page.wait_for_url("**/settings/services")

@@ -72,9 +72,9 @@ export const words = {
   mode: {
     plan: "Plan: looks, changes nothing",
     ask: "Ask: asks before it changes something",
-    auto_noselfmod: "Auto: works alone, never on itself",
+    auto_noselfmod: "Auto: works alone, asks before it changes itself",
     trust: "Trust: asks about nothing",
-    sandbox: "Sandbox: works alone, locked in",
+    sandbox: "Sandbox: asks before it changes something, never changes itself",
   } as Record<string, string>,
   composer: {
     placeholder: "What shall Sylph do?",
@@ -549,6 +549,9 @@ export const words = {
       dashboard: "Go to the dashboard",
       files: "Go to the files",
       settings: "Go to the settings",
+      yes: "Allow once what Sylph asks for (the message box is empty, or the question has the focus)",
+      no: "Deny it, with a reason",
+      question: "Jump to the open question, and back to the message box",
     },
   },
   files: {

@@ -19,6 +19,7 @@ export type Opened =
 export interface Box {
   empty(): boolean;
   put(text: string): void;
+  focus(): void;
 }
 
 export class Desk {

@@ -34,7 +34,14 @@ export class Files {
     this.list = [...files, ...this.list];
   }
 
-  clear(): void {
-    for (const file of this.list) this.remove(file);
-  }
+}
+
+// eslint-disable-next-line svelte/prefer-svelte-reactivity -- which ones there are is nothing to be drawn
+const kept = new Map<string, Files>();
+
+/** The files chosen for a session's next message, empty for a new session's: they stay while one looks elsewhere. */
+export function filesOf(session: string): Files {
+  const known = kept.get(session) ?? new Files();
+  kept.set(session, known);
+  return known;
 }

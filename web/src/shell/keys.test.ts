@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { type Act, KEYS, Keyboard, type Pressed, takesLetters } from "./keys";
+import { type Act, KEYS, Keyboard, type Pressed, takesLetters, typedInto } from "./keys";
 
 function press(key: string, more: Partial<Pressed> = {}): Pressed {
   return { key, ctrlKey: false, metaKey: false, altKey: false, isComposing: false, ...more };
@@ -42,4 +42,25 @@ it("knows what takes letters", () => {
   expect(takesLetters(box)).toBe(true);
   box.type = "checkbox";
   expect([takesLetters(box), takesLetters(document.createElement("textarea")), takesLetters(document.body)]).toEqual([false, true, false]);
+});
+
+it("knows a letter with Alt by its place where the sign is another", () => {
+  const board = new Keyboard();
+  const read = (event: Pressed): Act | null => board.read(event, true, true, 0);
+  expect(read(press("y", { altKey: true }))).toBe("yes");
+  expect(read(press("¥", { altKey: true, code: "KeyY" }))).toBe("yes");
+  // Where Y and Z have changed places, the letter counts.
+  expect(read(press("z", { altKey: true, code: "KeyY" }))).toBeNull();
+});
+
+it("sees what is typed into behind a shadow root", () => {
+  const host = document.createElement("div");
+  const inner = document.createElement("textarea");
+  host.attachShadow({ mode: "open" }).append(inner);
+  document.body.append(host);
+  let seen: EventTarget | null = null;
+  document.addEventListener("keydown", (event) => (seen = typedInto(event)), { once: true });
+  inner.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true, composed: true }));
+  expect(takesLetters(seen)).toBe(true);
+  host.remove();
 });

@@ -1,6 +1,6 @@
 /** Keys of the whole app. One letter counts only where nothing is typed, and can be switched off. */
 
-export type Act = "palette" | "help" | "new" | "search" | "next" | "previous" | "sidebar" | "chat" | "dashboard" | "files" | "settings";
+export type Act = "palette" | "help" | "new" | "search" | "next" | "previous" | "sidebar" | "chat" | "dashboard" | "files" | "settings" | "yes" | "no" | "question";
 
 export interface Key {
   act: Act;
@@ -15,6 +15,9 @@ export const KEYS: Key[] = [
   { act: "next", keys: ["Alt+ArrowDown"], bare: false },
   { act: "previous", keys: ["Alt+ArrowUp"], bare: false },
   { act: "sidebar", keys: ["Ctrl+B"], bare: false },
+  { act: "yes", keys: ["Alt+Y"], bare: false },
+  { act: "no", keys: ["Alt+N"], bare: false },
+  { act: "question", keys: ["Alt+Q"], bare: false },
   { act: "help", keys: ["?"], bare: true },
   { act: "new", keys: ["n"], bare: true },
   { act: "search", keys: ["s"], bare: true },
@@ -29,6 +32,8 @@ const PATIENCE = 1500;
 
 export interface Pressed {
   key: string;
+  /** Where the key is; a Mac tells another sign than the letter while Alt is down. */
+  code?: string;
   ctrlKey: boolean;
   metaKey: boolean;
   altKey: boolean;
@@ -67,8 +72,14 @@ export class Keyboard {
 function nameOf(event: Pressed): string {
   // On a Mac the command key does what Ctrl does elsewhere.
   const parts = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
-  const key = event.key.length === 1 && parts.length ? event.key.toUpperCase() : event.key;
+  const plain = event.altKey && !/^[a-z]$/i.test(event.key) ? /^Key([A-Z])$/.exec(event.code ?? "")?.[1] : undefined;
+  const key = plain ?? (event.key.length === 1 && parts.length ? event.key.toUpperCase() : event.key);
   return [...parts, key].join("+");
+}
+
+/** What is typed into: in a shadow root it is deeper than the page is told. */
+export function typedInto(event: Event): EventTarget | null {
+  return event.composedPath()[0] ?? event.target;
 }
 
 /** Whether what has the focus takes letters itself. */
@@ -76,4 +87,10 @@ export function takesLetters(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
   return target instanceof HTMLInputElement && !["checkbox", "radio", "button", "range", "submit", "file", "color"].includes(target.type);
+}
+
+/** A key as it is called on this machine. */
+export function shown(key: string): string {
+  const named = key.replace("ArrowDown", "↓").replace("ArrowUp", "↑");
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? named.replace("Ctrl+", "⌘").replace("Alt+", "⌥") : named;
 }

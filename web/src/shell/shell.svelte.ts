@@ -24,6 +24,8 @@ class Shell {
   search = $state("");
   /** Whether single letters do something. */
   letters = $state(kept("letters") !== "no");
+  /** What the keys for questions do on the page that is open; it tells whether they did something. */
+  answers: ((what: "yes" | "no" | "question") => boolean) | null = null;
   #offers = $state.raw<(() => Action[])[]>([]);
 
   get actions(): Action[] {

@@ -1,4 +1,6 @@
-/** Short notices: what was done, with a way back; what went wrong, with what to do next. */
+/** Short notices: what was done, with a way back; what went wrong, with what to do next. Each goes away by itself. */
+
+import type { Problem } from "../net/api";
 
 export interface Toast {
   id: number;
@@ -6,24 +8,100 @@ export interface Toast {
   lines: string[];
   bad: boolean;
   act?: { name: string; run: () => void };
+  /** What the server or the way to it said. */
+  problem?: Problem;
+  /** When it came. */
+  since: number;
 }
 
-class Toasts {
+type More = Partial<Omit<Toast, "id" | "text" | "since">> & { ms?: number };
+
+const GOOD = 8000;
+/** So long at least for what went wrong, and so much more for each letter of it. */
+const BAD = 15_000;
+const LETTER = 60;
+/** Nothing that went wrong is taken away earlier than this, whatever happens. */
+const READ = 4000;
+const MOST = 4;
+
+interface Clock {
+  left: number;
+  begun: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+export class Toasts {
   list = $state.raw<Toast[]>([]);
   #last = 0;
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- no clock is drawn
+  #clocks = new Map<number, Clock>();
+  #held = false;
 
-  /** Shows it for a while; what is wrong stays until somebody has read it. */
-  say(text: string, more: Partial<Omit<Toast, "id" | "text">> & { ms?: number } = {}): number {
-    const { ms = more.bad ? 0 : 8000, ...rest } = more;
+  /** Shows it for a while; the same again counts as one. */
+  say(text: string, more: More = {}): number {
+    const { ms = more.bad ? BAD + LETTER * [text, ...(more.lines ?? [])].join().length : GOOD, ...rest } = more;
     const id = ++this.#last;
-    const same = this.list.filter((one) => one.text !== text);
-    this.list = [...same, { id, text, lines: [], bad: false, ...rest }].slice(-4);
-    if (ms) setTimeout(() => this.drop(id), ms);
+    for (const one of this.list) if (one.text === text) this.drop(one.id);
+    for (const one of this.list.slice(0, Math.max(0, this.list.length - MOST + 1))) this.drop(one.id);
+    this.list = [...this.list, { id, text, lines: [], bad: false, since: Date.now(), ...rest }];
+    this.#clocks.set(id, { left: ms, begun: 0, timer: undefined });
+    if (!this.#held) this.#run(id);
     return id;
   }
 
+  fail(problem: Problem): void {
+    this.say(problem.message, { bad: true, lines: problem.next, problem });
+  }
+
   drop(id: number): void {
+    clearTimeout(this.#clocks.get(id)?.timer);
+    this.#clocks.delete(id);
     this.list = this.list.filter((one) => one.id !== id);
+  }
+
+  /** Takes the newest away; tells whether there was one. */
+  close(): boolean {
+    const last = this.list.at(-1);
+    if (last) this.drop(last.id);
+    return last !== undefined;
+  }
+
+  /** Somebody looks at them, or nobody can: time stands still. */
+  hold(): void {
+    if (this.#held) return;
+    this.#held = true;
+    for (const clock of this.#clocks.values()) {
+      clearTimeout(clock.timer);
+      clock.left = Math.max(READ, clock.left - (Date.now() - clock.begun));
+    }
+  }
+
+  release(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    for (const id of this.#clocks.keys()) this.#run(id);
+  }
+
+  /** The server answers again. */
+  reached(): void {
+    for (const one of this.list) if (one.problem?.kind === "offline") this.drop(one.id);
+  }
+
+  /** Something was done that was begun then: what went wrong before is over. */
+  settled(begun: number): void {
+    for (const one of this.list) if (one.problem && one.since + READ <= begun) this.drop(one.id);
+  }
+
+  /** Another page is open: what a page before could not do is no more to be seen there. */
+  moved(): void {
+    for (const one of this.list) if (one.problem) this.drop(one.id);
+  }
+
+  #run(id: number): void {
+    const clock = this.#clocks.get(id);
+    if (!clock) return;
+    clock.begun = Date.now();
+    clock.timer = setTimeout(() => this.drop(id), clock.left);
   }
 }
 

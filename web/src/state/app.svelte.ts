@@ -4,6 +4,7 @@ import { SvelteMap } from "svelte/reactivity";
 
 import { get, lost, post, Problem, remove } from "../net/api";
 import { type Changed, type Link, type Note, type Question, Stream } from "../net/stream";
+import { toasts } from "../shell/toasts.svelte";
 import { Chat } from "./chat.svelte";
 
 /** A session as lists show it. */
@@ -61,7 +62,6 @@ class App {
   listed = $state(false);
   link = $state<Link>("connecting");
   rows = new SvelteMap<string, Row>();
-  trouble = $state.raw<Problem | null>(null);
   #chats = new Map<string, Chat>();
   stream = new Stream(
     (note) => this.#note(note),
@@ -143,8 +143,11 @@ class App {
 
   /** Does something that the server may refuse; what goes wrong is shown. */
   async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const begun = Date.now();
     try {
-      return await work();
+      const made = await work();
+      toasts.settled(begun);
+      return made;
     } catch (error) {
       this.fail(error);
       return undefined;
@@ -153,7 +156,7 @@ class App {
 
   fail(error: unknown): void {
     if (!(error instanceof Problem)) throw error;
-    if (error.status !== 401) this.trouble = error;
+    if (error.status !== 401) toasts.fail(error);
   }
 
   /** Reads all sessions of a shelf. What is not there any more is forgotten. */
@@ -193,6 +196,7 @@ class App {
     this.started = started;
     // What was changed while nobody listened was told to nobody.
     if (this.opened++) this.configured++;
+    toasts.reached();
     this.list().catch((error: unknown) => this.fail(error));
   }
 
