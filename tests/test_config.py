@@ -140,3 +140,16 @@ def test_the_terminal_and_the_proxies(tmp_path: Path) -> None:
 def test_a_pattern_that_is_none_is_told_before_it_stops_everything(tmp_path: Path, told: str) -> None:
     with pytest.raises(UserError, match="is no regular expression"):
         loaded(tmp_path, told)
+
+
+def test_an_address_that_is_none_is_refused_where_it_is_told(tmp_path: Path) -> None:
+    for wrong in ("not a url", "host/v1", "ftp://host", "http://", "https://[::1", "http://host:port"):
+        with pytest.raises(UserError, match=r"providers\.mine\.base_url: must be an address like https://host/v1"):
+            loaded(tmp_path, f'[providers.mine]\nbase_url = "{wrong}"\n')
+    for right in ("http://127.0.0.1:7/v1", "https://host", "http://[::1]:8080/v1"):
+        assert (
+            loaded(tmp_path, f'[providers.mine]\nbase_url = "{right}"\n').settings.providers["mine"].base_url == right
+        )
+    # As OLLAMA_HOST may be written.
+    for right in ("127.0.0.1:11434", ":11434", "host", "http://host"):
+        assert loaded(tmp_path, f'[providers.ollama]\nbase_url = "{right}"\n').settings.providers["ollama"].base_url

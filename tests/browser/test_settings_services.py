@@ -13,7 +13,7 @@ async def test_a_key_is_saved_tested_and_taken_away(person: Person, scripted: Mo
     page, client = person.page, person.served.client
     await client.patch("/api/v1/config", json={"set": {"providers.mine.base_url": scripted.url}})
     await page.goto("/settings/services")
-    await page.get_by_label("Service", exact=True).fill("mine")
+    await page.get_by_label("Service", exact=True).select_option("mine")
     await page.get_by_label("Key", exact=True).fill("two words")
     await page.get_by_role("button", name="Save", exact=True).click()
     await person.see("That is not a key")

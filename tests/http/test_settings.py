@@ -237,6 +237,11 @@ async def test_a_key_is_written_used_and_forgotten(served: Served) -> None:
     assert saved.status_code == 200, saved.text
     assert saved.json()["tail"].endswith("cdef")
     listed = await served.client.get(f"{API}/credentials")
+    offered = {each["name"]: each for each in listed.json()["offered"]}
+    assert len(offered) > 20
+    assert offered["anthropic"]["url"] == "https://api.anthropic.com"
+    assert offered["mine"]["entry"] == "key"
+    assert not offered["azure"]["url"]
     assert secret not in listed.text
     assert any(one["provider"] == "mine" and one["used"] for one in listed.json()["connected"])
     assert (await served.client.post(f"{API}/credentials/mine/test")).json()["reachable"] is True

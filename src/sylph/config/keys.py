@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -131,6 +132,7 @@ def _wrong(value: object, kind: Any, key: str) -> Iterator[Fault]:
         yield Fault(key, f"{said} (it is {shown(key, value)})")
     else:
         yield from _patterns(key, value)
+        yield from _addresses(key, value)
 
 
 def _patterns(key: str, value: object) -> Iterator[Fault]:
@@ -141,6 +143,26 @@ def _patterns(key: str, value: object) -> Iterator[Fault]:
                 re.compile(each)
             except re.error as error:
                 yield Fault(key, f"{each!r} is no regular expression: {error}")
+
+
+def _addresses(key: str, value: object) -> Iterator[Fault]:
+    """What is meant as the address of a service and is none: nobody could ever be reached there."""
+    path = split(key) if key.endswith(".base_url") else ()
+    # Ollama is told of as its own program has it: also without a scheme.
+    loose = path[:2] == ("providers", "ollama")
+    if path and value and not is_address(str(value), loose=loose):
+        yield Fault(key, f"must be an address like https://host/v1 (it is {value!r})")
+
+
+def is_address(text: str, *, loose: bool = False) -> bool:
+    """Whether it is an HTTP address; `loose` also where it has no scheme."""
+    try:
+        parts = urlsplit(text if "://" in text or not loose else f"http://{text}")
+        _ = parts.port
+    except ValueError:
+        return False
+    named = bool(parts.hostname) or (loose and parts.netloc.startswith(":"))
+    return parts.scheme in ("http", "https") and named and not any(char.isspace() for char in text)
 
 
 def type_at(key: str) -> Any:

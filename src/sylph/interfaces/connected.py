@@ -11,6 +11,7 @@ from sylph.config import Config
 from sylph.config.keys import mask
 from sylph.core.errors import StoreError
 from sylph.interfaces.render import flat
+from sylph.providers.table import TABLE, row
 from sylph.services import address_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,35 @@ class Connected(Struct, frozen=True, kw_only=True):
     state: str = "ok"
     used: bool = True
     next: str = ""
+
+
+class Offered(Struct, frozen=True, kw_only=True):
+    """A provider that a key can be saved for, or that only its address is told of."""
+
+    name: str
+    title: str
+    url: str = ""
+    """Where it is asked; empty where that has to be told first."""
+    entry: str = "key"
+    """How one gets in: `key`, `none`, or the kind of a login."""
+    console: str = ""
+    """Where people get a key."""
+
+
+def offered(config: Config) -> list[Offered]:
+    """Every provider that is known by name, and those that the configuration names."""
+    rows = [each for each in TABLE.values() if not each.like]
+    own = [row(name) for name in config.settings.providers if name not in TABLE]
+    return [
+        Offered(
+            name=each.name,
+            title=each.title,
+            url=address_of(each.name, config),
+            entry=each.entry,
+            console=each.console,
+        )
+        for each in (*own, *rows)
+    ]
 
 
 def connected(config: Config, store: "Store") -> Iterator[Connected]:

@@ -7,7 +7,9 @@ import { lasting, money, tokens, words } from "../words";
 export interface Told {
   text: string;
   /** What to do about it. */
+  kind: string;
   next: string[];
+  details: Readonly<Record<string, string>>;
   /** More, for whoever opens it: as Markdown. */
   more: string;
   moreLabel: string;
@@ -21,11 +23,11 @@ export interface Told {
 const say = words.note;
 
 export function told(note: Note): Told {
-  const made: Told = { text: note.text, next: [], more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
+  const made: Told = { text: note.text, kind: "", next: [], details: {}, more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
   const fact = note.fact;
   const trouble = (what: string, of: Trouble): void => {
     made.text = `${what} ${of.message}`.trim();
-    made.next = of.next ?? [];
+    [made.kind, made.next, made.details] = [of.kind, of.next ?? [], of.details ?? {}];
   };
   switch (fact.type) {
     case "session.forked":

@@ -1,5 +1,7 @@
 /** Requests to the server. Whatever goes wrong becomes a `Problem`, with what to do about it. */
 
+import { plainly } from "../text/plainly";
+
 export interface ProblemBody {
   title: string;
   status: number;
@@ -16,7 +18,7 @@ export class Problem extends Error {
   readonly details: Record<string, string>;
 
   constructor(body: ProblemBody) {
-    super(body.detail || body.title);
+    super(plainly(body.detail || body.title));
     this.status = body.status;
     this.kind = body.kind;
     this.next = body.next ?? [];

@@ -50,7 +50,7 @@ export class Toasts {
   }
 
   fail(problem: Problem): void {
-    this.say(problem.message, { bad: true, lines: problem.next, problem });
+    this.say(problem.message, { bad: true, problem, lines: problem.next });
   }
 
   drop(id: number): void {

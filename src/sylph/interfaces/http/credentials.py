@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from sylph.access import credentials_of
 from sylph.core.errors import NotFound, UserError
 from sylph.core.similar import guess
-from sylph.interfaces.connected import Connected, connected
+from sylph.interfaces.connected import Connected, Offered, connected, offered
 from sylph.interfaces.http.house import House
 from sylph.interfaces.http.models import ProviderView, provider_view
 from sylph.interfaces.http.route import Routes
@@ -22,6 +22,8 @@ class CredentialsView(Struct, frozen=True, kw_only=True):
     connected: list[Connected]
     keep: str
     """Where a new key is kept."""
+    offered: list[Offered]
+    """All that can be connected."""
 
 
 class CredentialBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +53,7 @@ async def list_(house: House) -> CredentialsView:
     config = house.app.config
     store = credentials_of(config, str)
     rows = await asyncio.to_thread(lambda: list(connected(config, store)))
-    return CredentialsView(connected=rows, keep=store.where())
+    return CredentialsView(connected=rows, keep=store.where(), offered=offered(config))
 
 
 @routes.put(
