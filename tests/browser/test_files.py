@@ -296,3 +296,15 @@ async def test_hostile_names_are_names(page: Page, root: Path) -> None:
     await expect(page.get_by_text(f"{HOSTILE[0]} is in the trash.")).to_be_visible()
     assert "taken" not in await page.title()
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_what_another_program_writes_is_seen_while_one_looks(person: Person) -> None:
+    path = person.served.sylph.workspace / "notes.md"
+    path.write_text("before\n")
+    await person.page.goto("/files")
+    await person.page.get_by_role("link", name="the server's own").click()
+    await person.page.get_by_text("notes.md", exact=True).first.click()
+    editor = person.page.get_by_role("textbox", name="Text of notes.md")
+    await expect(editor).to_contain_text("before")
+    path.write_text("written elsewhere\n")
+    await expect(editor).to_contain_text("written elsewhere")

@@ -251,3 +251,12 @@ async def test_one_can_skip_to_the_content(person: Person) -> None:
     await expect(person.page.get_by_role("button", name="Skip to the content")).to_be_focused()
     await person.page.keyboard.press("Enter")
     assert await person.page.evaluate("document.activeElement.classList.contains('page')")
+
+
+async def test_an_address_without_a_page_says_so_in_the_app(person: Person) -> None:
+    answer = await person.page.goto("/nonsense/page")
+    assert answer
+    assert answer.status == 404
+    await expect(person.page.get_by_role("heading", name="There is no such page.")).to_be_visible()
+    await person.page.get_by_role("link", name="Begin a new one").click()
+    await expect(person.page.get_by_role("button", name="Begin")).to_be_visible()

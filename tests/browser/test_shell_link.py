@@ -80,7 +80,13 @@ async def test_two_tabs_see_the_same_and_leave_together(person: Person, context:
         await expect(page.get_by_role("navigation").get_by_role("link", name="Renamed elsewhere")).to_be_visible()
     await person.page.get_by_role("button", name="Log out").click()
     await expect(person.page.get_by_role("heading", name="Log in to Sylph")).to_be_visible()
-    await expect(other.get_by_role("dialog", name="Your login has ended")).to_be_visible()
+    # Nothing that was seen stays; and whoever comes in again comes in everywhere.
+    await expect(other.get_by_role("heading", name="Log in to Sylph")).to_be_visible()
+    await expect(other.get_by_text("Hello from the model.")).to_have_count(0)
+    made = await context.request.post("/api/v1/login", data={"key": person.served.token})
+    assert made.ok
+    await person.page.reload()
+    await expect(other.get_by_role("log").get_by_text("Hello from the model.")).to_be_visible()
 
 
 @pytest.mark.alone

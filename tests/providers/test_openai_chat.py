@@ -402,6 +402,7 @@ async def test_models_are_listed_with_their_windows(client: Client) -> None:
     assert chat.name == "test"
     assert (chat.info("vllm").window, chat.info("vllm").price_in, chat.info("plain").price_in) == (32768, 0, 3)
     assert chat.info("unknown") == ModelInfo(name="unknown", price_in=0, price_out=0, price_cached=0)
+    assert chat.info("plain").price_cached is None, "what is not told of a model with a price is not free"
     await chat.close()
 
 

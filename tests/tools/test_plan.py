@@ -2,7 +2,10 @@ import msgspec
 import pytest
 from tests.tools.desk import Desk, refused
 
+from sylph.core.errors import ToolError
 from sylph.core.facts import PlanUpdated, Step
+from sylph.engine.ready import parse
+from sylph.tools.plan import PLAN
 
 
 async def test_the_plan_is_kept_whole_as_a_fact(desk: Desk) -> None:
@@ -27,3 +30,8 @@ async def test_only_one_step_is_done_at_a_time(desk: Desk) -> None:
 async def test_a_status_that_does_not_exist_is_not_accepted(desk: Desk) -> None:
     with pytest.raises(msgspec.ValidationError):
         await desk.use("plan", steps=[{"text": "a", "status": "maybe"}])
+
+
+def test_a_wrong_status_is_told_with_those_there_are() -> None:
+    with pytest.raises(ToolError, match="it may be 'doing', 'done', 'dropped', 'pending'"):
+        parse(PLAN, '{"steps": [{"text": "a", "status": "maybe"}]}')

@@ -8,12 +8,14 @@ export interface Place {
   /** What follows the page's name in the address. */
   rest: string[];
   query: URLSearchParams;
+  /** The address names no page. */
+  unknown: boolean;
 }
 
 export function placeOf(url: URL): Place {
   const [first = "", ...rest] = url.pathname.split("/").filter(Boolean).map(decoded);
   const page = PAGES.find((name) => name === first) ?? "chat";
-  return { page, rest: page === first ? rest : [], query: url.searchParams };
+  return { page, rest: page === first ? rest : [], query: url.searchParams, unknown: first !== "" && page !== first };
 }
 
 /** An address typed by hand may be none. */

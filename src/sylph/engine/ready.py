@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from sylph.core.choices import choices
 from sylph.core.errors import ToolError
 from sylph.core.messages import ToolCall
 from sylph.core.tool import Context, Judged, Tool
@@ -34,8 +35,9 @@ def parse(tool: Tool, arguments: str) -> Any:
         return msgspec.json.decode(arguments or "{}", type=tool.args, strict=False)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError) as error:
         fields = ", ".join(tool.args.__struct_fields__)
+        may = ", ".join(choices(tool.args, str(error)))
         raise ToolError(
-            f"The arguments of {tool.name} are not right: {error}.",
+            f"The arguments of {tool.name} are not right: {error}{f'; it may be {may}' if may else ''}.",
             kind="invalid_arguments",
             next=[f"Call it again with valid JSON. Its fields: {fields}."],
         ) from error

@@ -14,7 +14,7 @@ from sylph.engine.fold import Fold
 from sylph.engine.states import State
 
 # What a person does with a session in their lists: it says nothing new, and so does not make it the latest.
-QUIET = (facts.SessionArchived, facts.SessionPinned, facts.SessionSeen)
+QUIET = (facts.SessionArchived, facts.SessionPinned, facts.SessionRenamed, facts.SessionSeen)
 
 
 class OpenCall(msgspec.Struct):
@@ -315,4 +315,4 @@ def _deliver(state: Summary, event: Event) -> None:
             pass
 
 
-SUMMARY: Fold[Summary] = Fold("summary", 3, Summary, step)
+SUMMARY: Fold[Summary] = Fold("summary", 4, Summary, step)

@@ -105,7 +105,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             known,
             price_in=known.price_in or 0,
             price_out=known.price_out or 0,
-            price_cached=known.price_cached or 0,
+            # Of a model that costs something, a price that nobody told is not known to be nothing.
+            price_cached=known.price_cached if known.price_in else known.price_cached or 0,
         )
 
 

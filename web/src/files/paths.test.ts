@@ -71,3 +71,8 @@ describe("paths", () => {
     expect(beside("Makefile", () => false)).toBe("Makefile (2)");
   });
 });
+
+it("knows an address that names no page", () => {
+  expect(placeOf(new URL("http://x/nonsense/page")).unknown).toBe(true);
+  for (const path of ["/", "/chat", "/files/w/a.txt"]) expect(placeOf(new URL(path, "http://x")).unknown).toBe(false);
+});

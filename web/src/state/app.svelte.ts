@@ -79,8 +79,16 @@ class App {
     addEventListener("online", () => this.stream.hurry());
     addEventListener("focus", () => this.out && void this.enter());
     document.addEventListener("visibilitychange", () => !document.hidden && this.stream.hurry());
-    this.#others.addEventListener("message", (event) => (event.data === "in" ? void this.enter() : this.#leave()));
+    this.#others.addEventListener("message", (event) => this.#heard(event.data === "in"));
     await this.enter();
+    // Other tabs may have waited for this: a link that logs in opens a tab of its own.
+    if (this.me && !this.out) this.#others.postMessage("in");
+  }
+
+  /** Another tab of this browser has logged in, or out. */
+  #heard(inside: boolean): void {
+    if (!inside && this.me) location.reload();
+    else if (inside && (this.out || !this.me)) void this.enter();
   }
 
   /** Finds out who one is; goes on where it was, if that is known again. */

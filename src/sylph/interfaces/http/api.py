@@ -103,12 +103,23 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return problems.answer(Trouble("bad_parameter", said, wrong, ("/docs tells the parameters",)), 422)
 
 
-async def _plain(_: Request, error: Exception) -> Response:
+async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and _looked_at(request):
+        # The app says it, with a way on.
+        shown = webapp.page(request.headers.get("accept-encoding", ""))
+        shown.status_code = 404
+        return shown
     kind = {404: "not_found", 405: "bad_method"}.get(error.status_code, "failed")
     said = "There is nothing at this address." if kind == "not_found" else str(error.detail)
     advice = ("/docs and docs/handbook/api.md list all requests",)
     return problems.answer(Trouble(kind, said, {}, advice), error.status_code, dict(error.headers or {}))
+
+
+def _looked_at(request: Request) -> bool:
+    """Whether somebody has typed the address into a browser."""
+    wanted = "text/html" in request.headers.get("accept", "")
+    return request.method == "GET" and wanted and not request.url.path.startswith("/api/")
 
 
 async def _gone(_: Request, __: Exception) -> Response:

@@ -1,20 +1,17 @@
 """Why a body cannot be read, in words that help to mend it."""
 
-import re
 from typing import Any
 
 import msgspec
-from msgspec import inspect
 
-STEP = re.compile(r"\.(\w+)|\[")
+from sylph.core.choices import choices
 
 
 def misread(error: Exception, data: bytes, shape: Any) -> str:
     if isinstance(error, msgspec.ValidationError):
         said = str(error)
-        choices = _choices(inspect.type_info(shape), said) if said.startswith("Invalid enum value") else []
-        may = f"; it may be {', '.join(choices)}" if choices else ""
-        return f"The body cannot be read: {said}{may}"
+        may = ", ".join(choices(shape, said))
+        return f"The body cannot be read: {said}{f'; it may be {may}' if may else ''}"
     try:
         data.decode()
     except UnicodeDecodeError as wrong:
@@ -22,39 +19,3 @@ def misread(error: Exception, data: bytes, shape: Any) -> str:
     if isinstance(error, RecursionError):
         return "The body is nested too deeply."
     return f"The body is not JSON: {str(error).removeprefix('JSON is malformed: ')}."
-
-
-def _choices(info: inspect.Type, said: str) -> list[str]:
-    """What may stand at the place that the error names."""
-    found = [info]
-    for step in STEP.finditer(said.partition("at `$")[2]):
-        found = [deeper for each in found for deeper in _within(each, step[1])]
-    return [repr(value) for each in found for plain in _plain(each) for value in getattr(plain, "values", ())]
-
-
-def _within(info: inspect.Type, name: str | None) -> list[inspect.Type]:
-    """What is in a field of that name; without one, in each item."""
-    found = list[inspect.Type]()
-    for each in _plain(info):
-        match each:
-            case inspect.StructType(fields=fields) if name:
-                found += [field.type for field in fields if field.encode_name == name]
-            case inspect.CollectionType(item_type=item) if not name:
-                found.append(item)
-            case inspect.TupleType(item_types=items) if not name:
-                found += items
-            case inspect.DictType(value_type=value):
-                found.append(value)
-            case _:
-                pass
-    return found
-
-
-def _plain(info: inspect.Type) -> list[inspect.Type]:
-    match info:
-        case inspect.Metadata(type=inner):
-            return _plain(inner)
-        case inspect.UnionType(types=types):
-            return [plain for each in types for plain in _plain(each)]
-        case _:
-            return [info]
