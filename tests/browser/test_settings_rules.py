@@ -12,6 +12,8 @@ WRITE = call("write", path="a.txt", content="a")
 async def test_a_rule_is_added_explained_moved_and_removed(person: Person) -> None:
     page = person.page
     await page.goto("/settings/rules")
+    await person.see("There are no rules")
+    await person.settle()
     await page.get_by_role("button", name="Add", exact=True).click()
     await person.see("every call there is")
     for decision, command, told in (("deny", "git push *", '"git push"'), ("allow", "git *", '"git"')):

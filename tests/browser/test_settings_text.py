@@ -47,8 +47,9 @@ async def test_of_two_who_edit_the_file_none_loses_anything(person: Person) -> N
     await write(page, "Text editor", 'probe = false\nmode = "plan"\n')
     theirs = 'probe = false\nlog_level = "error"\n'
     assert (await person.served.client.put(RAW, json={"text": theirs})).status_code == 200
-    await page.get_by_role("button", name="Save", exact=True).click()
+    # It is told at once, and nothing can be saved before one has decided.
     await person.see("Somebody else changed it while you did.")
+    await expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     await expect(page.locator("tr.removed", has_text="log_level")).to_be_visible()
     await expect(page.locator("tr.added", has_text="plan")).to_be_visible()
     assert file.read_text() == theirs
