@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { Fold, folded, titleOf } from "../log/fold";
+import { Fold, folded } from "../log/fold";
+import { titleOf } from "../log/said";
 import type { Session } from "../log/session";
 import { ended, repeated } from "./ends";
 import { before, later, rows, said, thinking, upto } from "./rows";

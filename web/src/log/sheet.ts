@@ -1,0 +1,114 @@
+/** A session while facts are being put into it: turns are replaced and not changed, once for each batch. */
+
+import type { SylphEvent } from "./events";
+import { type Call, fresh, type Note, type Said, type Session, silence, type Turn } from "./session";
+
+export class Sheet {
+  readonly session: Session;
+  /** Turns that this batch has copied already. */
+  readonly touched = new Set<string>();
+  /** What was said and has not been heard yet. */
+  readonly inputs = new Map<string, Said>();
+  readonly undos = new Map<string, { calls: string[]; redo: string }>();
+  /** Taken back while a turn runs: if it is stopped right after, nobody meant to lose them. */
+  dropped: Said[] = [];
+  /** The facts that made an end of what signals had told: of the answer, and of what calls print. */
+  hushed = 0;
+  anew = 0;
+  /** When the fact before this one was, and the last one before the copy was made. */
+  before = 0;
+  left = 0;
+  /** When a model was last asked. */
+  asked = 0;
+
+  constructor(id: string, from: number) {
+    this.session = fresh(id);
+    this.session.seq = from - 1;
+  }
+
+  deliver(event: SylphEvent, id: string, steered: boolean): void {
+    const input = this.inputs.get(id);
+    this.inputs.delete(id);
+    this.session.queue = this.session.queue.filter((one) => one.id !== id);
+    if (input) this.turn(event).items.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, steered });
+  }
+
+  hush(): void {
+    this.session.live = silence();
+    this.hushed = this.session.seq;
+  }
+
+  /** What was asked and not answered is not open any more. */
+  close(): void {
+    const open = [...this.session.questions.values()].filter((question) => question.open);
+    if (!open.length) return;
+    const questions = new Map(this.session.questions);
+    for (const question of open) questions.set(question.asked.id, { ...question, open: false });
+    this.session.questions = questions;
+  }
+
+  /** Returns whether it took another undo back. */
+  restored(id: string): boolean {
+    const undo = this.undos.get(id);
+    const back = undo?.redo ? this.undos.get(undo.redo) : undefined;
+    for (const call of (back ?? undo)?.calls ?? []) this.call(call, (one) => (one.undone = !back));
+    return !!undo?.redo;
+  }
+
+  begin(id: string, event: SylphEvent): Turn {
+    const turn: Turn = {
+      key: id || `at${event.seq}`,
+      id,
+      first: event.seq,
+      began: event.ts,
+      ended: 0,
+      last: 0,
+      outcome: "",
+      trouble: null,
+      retryOf: "",
+      rewound: false,
+      rounds: 0,
+      cost: 0,
+      items: [],
+    };
+    this.session.turns = [...this.session.turns, turn];
+    this.touched.add(turn.key);
+    return turn;
+  }
+
+  /** The turn an event belongs to, ready to be changed. */
+  turn(event: SylphEvent): Turn {
+    const last = this.session.turns.at(-1);
+    if (last && last.id === event.turn) return this.touch(last);
+    const known = event.turn ? this.session.turns.find((turn) => turn.id === event.turn) : undefined;
+    return known ? this.touch(known) : this.begin(event.turn, event);
+  }
+
+  touch(turn: Turn): Turn {
+    if (this.touched.has(turn.key)) return turn;
+    const copy = { ...turn, items: [...turn.items] };
+    this.session.turns = this.session.turns.map((one) => (one === turn ? copy : one));
+    this.touched.add(copy.key);
+    return copy;
+  }
+
+  call(id: string, change: (call: Call) => void): void {
+    const known = this.session.calls.get(id);
+    if (!known) return;
+    const call = { ...known };
+    change(call);
+    this.session.calls.set(id, call);
+    for (let at = this.session.turns.length - 1; at >= 0; at--) {
+      const turn = this.session.turns[at];
+      const place = turn?.items.findLastIndex((item) => item.kind === "called" && item.call.id === id) ?? -1;
+      const item = turn?.items[place];
+      if (!turn || item?.kind !== "called") continue;
+      this.touch(turn).items[place] = { ...item, call };
+      return;
+    }
+  }
+
+  note(event: SylphEvent, tone: Note["tone"], text: string): void {
+    this.turn(event).items.push({ kind: "note", seq: event.seq, ts: event.ts, tone, about: event.type, text, fact: event });
+  }
+}
