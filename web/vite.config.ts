@@ -28,5 +28,6 @@ export default defineConfig({
       ]),
     ),
   },
-  test: { environment: "jsdom", include: ["src/**/*.test.ts"], reporters: ["dot"], silent: true, pool: "vmThreads" },
+  // Machines are busy at times, and properties try much.
+  test: { environment: "jsdom", testTimeout: 30_000, include: ["src/**/*.test.ts"], reporters: ["dot"], silent: true, pool: "vmThreads" },
 });
