@@ -98,6 +98,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     """Keeps secrets out of all that is written and sent."""
 
 
+# How often, and after how many seconds, it is looked whether a note about a session has been written.
+NOTED, NOTING = 50, 0.02
+
+
 class Runtime:
     def __init__(self, log: Log, parts: Parts, clock: Clock | None = None) -> None:
         self._log, self._parts, self.veil = log, parts, parts.veil
@@ -431,9 +435,7 @@ class Runtime:
 
     async def purge(self, session: str) -> None:
         """Removes a session for good. The only thing in Sylph that forgets."""
-        known = self._sessions.get(session)
-        if (known and known.busy) or lease.holder(self._leases, session):
-            raise UserError("The session is at work.", kind="wrong_state", next=["Stop it first."])
+        await self._rested(session)
         if session not in self._log.traces():
             raise NotFound(f"There is no session {session!r}.", next=["`sylph session list` shows all of them."])
         self._sessions.forget(session)
@@ -443,6 +445,17 @@ class Runtime:
         await asyncio.to_thread(shutil.rmtree, self.executor.private(session), ignore_errors=True)
         sweep.forget(self._undo, session)
         self._sweep()
+
+    async def _rested(self, session: str) -> None:
+        """Returns when nothing works on a session. What is only being noted is waited for, a turn is not."""
+        for _ in range(NOTED):
+            known = self._sessions.get(session)
+            if not (known and known.busy) and not lease.holder(self._leases, session):
+                return
+            if self.glance(session).open_turn:
+                break
+            await asyncio.sleep(NOTING)
+        raise UserError("The session is at work.", kind="wrong_state", next=["Stop it first."])
 
     def jobs(self, session: str) -> SessionJobs:
         """The commands that a session has started in the background."""
