@@ -51,7 +51,8 @@ def main(arguments: list[str]) -> int:
                 print("== tests: there are none yet")
                 return bool(failed)
             print(f"== tests{' (failed before them: ' + ', '.join(failed) + ')' if failed else ''}", flush=True)
-            return call("pytest", "-n", "2", "--quiet") or bool(failed)
+            # Whoever is done takes from the other: tests differ much in the time they take.
+            return call("pytest", "-n", "2", "--dist", "worksteal", "--quiet") or bool(failed)
         case _:
             return call("pytest", *arguments)
 

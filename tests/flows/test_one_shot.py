@@ -148,8 +148,15 @@ async def test_an_answer_that_was_cut_off_is_marked_as_such(sylph: Sylph, model:
     assert "the model said nothing" in (await sylph.run("-q", "x")).err
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "foo"])
-async def test_a_service_that_is_down_is_not_taken_for_none(sylph: Sylph, url: str) -> None:
+async def test_an_address_that_is_none_is_told(sylph: Sylph) -> None:
+    done = await sylph.run("hello", OPENAI_BASE_URL="foo", OPENAI_API_KEY="k")
+    assert (done.code, done.out) == (2, "")
+    assert "OPENAI_BASE_URL" in done.err
+    assert "must be an address like" in done.err
+
+
+async def test_a_service_that_is_down_is_not_taken_for_none(sylph: Sylph) -> None:
+    url = "http://127.0.0.1:9/v1"
     for words in (("hello",), ()):
         done = await sylph.run(*words, OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
         assert (done.code, done.out) == (4, "")
