@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         case ["fast" | "fix" as which]:
             return bool(failures(STATIC if which == "fast" else FIX))
         case ["app"]:
-            return bool(failures(APP)) or call("pytest", "-n", "2", "--quiet", "tests/browser")
+            return bool(failures(APP)) or call("pytest", "-n", "2", "--dist", "worksteal", "--quiet", "tests/browser")
         case []:
             failed = failures(STATIC)
             if not any((ROOT / "tests").rglob("test_*.py")):

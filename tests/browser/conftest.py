@@ -38,7 +38,24 @@ HERE = Path(__file__).parent
 expect.set_options(timeout=15_000)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# What takes a browser longest, more than half of the time of them all: `./check app` runs it, a run of everything does
+# not, as that has to end within a quarter of an hour on two cores.
+LONG = (
+    "test_axe",
+    "test_chat_late",
+    "test_chat_long",
+    "test_cuts",
+    "test_hostile_names",
+    "test_hundred_thousand",
+    "test_phone",
+    "test_settings_",
+    "test_shell_link",
+    "test_tabs",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    only = any("browser" in str(argument) for argument in config.args)
     missing = "no Chromium is installed" if PROGRAM is None else "the app is not built"
     ready = PROGRAM is not None and (APP / "index.html").is_file()
     for item in items:
@@ -48,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
         if not ready:
             item.add_marker(pytest.mark.skip(reason=missing))
+        elif not only and item.path.name.startswith(LONG):
+            item.add_marker(pytest.mark.skip(reason="`./check app` runs it"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
