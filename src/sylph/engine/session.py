@@ -467,8 +467,9 @@ class Session:
         floor = self.floor
         floor.nobody_waits()
         executor = self._hands(floor.summary).executor
-        # A command that was stopped has printed something all the same.
-        await executor.abandon(turn.open_calls(floor), floor)
+        if left := turn.open_calls(floor):
+            # A command that was stopped has printed something all the same.
+            await executor.abandon(left, floor)
         watch, calls = executor.watch, dict(floor.summary.open_calls)
         started = [id for id, call in calls.items() if call.started]
         await floor.enter(
