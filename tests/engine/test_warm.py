@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sylph.core import facts
+from sylph.core.errors import StoreError
 from sylph.engine import fold
 from sylph.engine.log import Log
 from sylph.engine.seal import Draft
@@ -77,3 +78,16 @@ async def test_what_is_near_is_left_alone(home: Path) -> None:
         await grow(engine.log, session, 1)
         await Warmer(engine.log).all()
         assert kept(engine.log, session) == FAR + 1
+
+
+async def test_a_full_disk_costs_time_and_nothing_else(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object) -> None:
+        raise StoreError("The disk is full.", kind="store_full")
+
+    async with runtime(home, ScriptedProvider([])) as engine:
+        session = await begin(engine, home)
+        await grow(engine.log, session, LONG)
+        monkeypatch.setattr(fold, "save", full)
+        assert (await engine.find(session)).title == f"title {LONG - 1}"
+        assert [card.title for card in await engine.cards.all()] == [f"title {LONG - 1}"]
+        assert kept(engine.log, session) == 0
