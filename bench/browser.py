@@ -11,8 +11,8 @@ from playwright.async_api import BrowserContext, Page, async_playwright
 from bench.load import Server, serving
 from bench.measure import Row, server
 from bench.store import fill
-from sylph.engine.log import Log
-from sylph.tools.web.chromium import NAMES
+from sylph.engine.log.store import EventLog
+from sylph.tools.web.browser.chromium import BROWSER_NAMES
 
 LONG, NEVER = "longsession1", "longsession2"
 RATE, SECONDS = 200, 10
@@ -44,7 +44,7 @@ FRAMES = """
 
 
 def rows() -> list[Row]:
-    program = next((found for found in map(shutil.which, NAMES) if found), None)
+    program = next((found for found in map(shutil.which, BROWSER_NAMES) if found), None)
     if program is None:
         return [Row(name="the browser app: no Chromium is installed", figure=0, unit="")]
     text = (BLOCK * 100)[: RATE * SECONDS * 4]
@@ -69,7 +69,7 @@ async def _rows(program: str, served: Server, data: Path) -> list[Row]:
 
 
 async def _fill(data: Path, session: str) -> None:
-    log = Log.open(data / "events.db")
+    log = EventLog.open(data / "events.db")
     await fill(log, session)
     log.close()
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from statistics import median
 
 from bench.measure import Row, home
-from sylph.config import load
-from sylph.core.run import Order
-from sylph.engine.runs import CallRuns, Runner
-from sylph.engine.sandbox import Grip, Sandbox
-from sylph.wiring import terms_of
+from sylph.compose.engine import build_sandbox_policy
+from sylph.config import load_config
+from sylph.core.command_run import CommandSpec
+from sylph.engine.commands.runner_client import JournaledCommands, RunnerClient
+from sylph.engine.sandbox import CommandRights, CommandSandbox
 
 ARGV = ("bash", "-c", "echo hello")
 TIMES = 300
@@ -23,22 +23,22 @@ def rows() -> list[Row]:
 
 async def _rows() -> list[Row]:
     with home() as folder:
-        runner, boxed = Runner(folder / "runs"), _sandboxed(folder)
-        grip = Grip(workspace=folder, private=folder / "private", effect="write")
+        runner, boxed = RunnerClient(folder / "runs"), _sandboxed(folder)
+        rights = CommandRights(workspace=folder, private=folder / "private", effect="write")
         first = await _under(runner, 0)
         # What there is to confine with is found out once, while the model still writes.
-        await _under(boxed, 0, grip)
+        await _under(boxed, 0, rights)
         ours: list[float] = []
         inside: list[float] = []
         anew: list[float] = []
         plain: list[float] = []
         for number in range(1, TIMES):
             ours.append(await _under(runner, number))
-            inside.append(await _under(boxed, number, grip))
+            inside.append(await _under(boxed, number, rights))
             if number % 4 == 0:
                 # Another folder to run in is another sandbox: none is there yet that was set up ahead.
-                anew.append(await _under(boxed, TIMES + number, grip, cwd="/usr"))
-                await _under(boxed, 2 * TIMES + number, grip)
+                anew.append(await _under(boxed, TIMES + number, rights, cwd="/usr"))
+                await _under(boxed, 2 * TIMES + number, rights)
             plain.append(await _plain())
         runner.close()
         boxed.close()
@@ -53,19 +53,21 @@ async def _rows() -> list[Row]:
     ]
 
 
-def _sandboxed(folder: Path) -> Runner:
-    config = load({**os.environ, "SYLPH_HOME": str(folder / "sylph")})
-    return Runner(folder / "boxed", sandbox=Sandbox(terms_of(config), folder))
+def _sandboxed(folder: Path) -> RunnerClient:
+    config = load_config({**os.environ, "SYLPH_HOME": str(folder / "sylph")})
+    return RunnerClient(folder / "boxed", sandbox=CommandSandbox(build_sandbox_policy(config), folder))
 
 
-def _layer(runner: Runner) -> str:
+def _layer(runner: RunnerClient) -> str:
     return runner.sandbox.layer.said if runner.sandbox else ""
 
 
-async def _under(runner: Runner, number: int, grip: Grip | None = None, cwd: str = "/") -> float:
+async def _under(runner: RunnerClient, number: int, rights: CommandRights | None = None, cwd: str = "/") -> float:
     began = time.perf_counter()
-    await CallRuns(runner, f"k{number}", grip).run(Order(argv=ARGV, cwd=cwd, env=dict(os.environ)), lambda _: None)
-    runner.forget(f"k{number}")
+    await JournaledCommands(runner, f"k{number}", rights).run(
+        CommandSpec(argv=ARGV, cwd=cwd, env=dict(os.environ)), lambda _: None
+    )
+    runner.remove_journal(f"k{number}")
     return (time.perf_counter() - began) * 1000
 
 

@@ -13,11 +13,11 @@ from tests.model_server.server import DIALECTS
 
 from bench.measure import Row
 from sylph.core.messages import Message
-from sylph.core.provider import ModelInfo, Request
-from sylph.engine.gateway import Call, Gateway, Voice
-from sylph.net.http import Client
+from sylph.core.provider import ModelInfo, ModelRequest
+from sylph.engine.model.gateway import CallReporter, ModelCall, ModelGateway
+from sylph.net.http_client import HttpClient
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.speak import speak
+from sylph.providers.registry import create_provider
 
 PIECES = 2_000
 ROUNDS = 7
@@ -80,16 +80,16 @@ async def _through(dialect: str, frames: Sequence[bytes]) -> float:
     """Through the dialect and the gateway, to a door that shows nothing."""
     known = {"m": ModelInfo(name="m", window=8192)}
     endpoint = Endpoint(name="bench", base_url="http://x", dialect=dialect, api_key="k", local=True, models=known)
-    provider = speak(endpoint, cast("Client", Line(frames)))
-    request = Request(model="m", system="s", messages=(Message("user", "hello"),))
+    provider = create_provider(endpoint, cast("HttpClient", Line(frames)))
+    request = ModelRequest(model="m", system="s", messages=(Message("user", "hello"),))
     shown: list[Any] = []
 
     async def emit(_: object) -> None:
         """Facts are not what is measured."""
 
-    call, voice = Call(model="bench/m", request=request), Voice(emit=emit, show=shown.append)
+    call, voice = ModelCall(model="bench/m", request=request), CallReporter(emit=emit, show=shown.append)
     began = time.process_time()
-    answer = await Gateway({"bench": provider}).call(call, voice)
+    answer = await ModelGateway({"bench": provider}).call_model(call, voice)
     used = time.process_time() - began
     assert answer.reply.text == "word" * PIECES
     assert len(shown) == PIECES

@@ -20,15 +20,15 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
-from sylph.net.http import Client
-from sylph.providers.sse import Parser
+from sylph.net.http_client import HttpClient
+from sylph.providers.stream.sse import SseParser
 
 SERVER = Path(__file__).parent.parent / "tests" / "model_server"
 FLOOR = "asyncio, sylph.core.errors, sylph.core.provider"
 PACED, BURST = 1_000, 20_000
 BODY = b'{"stream":true}'
 IMPORTS = {
-    "ours (httptools)": "sylph.net.http",
+    "ours (httptools)": "sylph.net.http_client",
     "h11": "h11",
     "httpcore": "httpcore, anyio",
     "httpx": "httpx",
@@ -37,7 +37,7 @@ IMPORTS = {
 
 
 async def ours(url: str) -> AsyncIterator[bytes]:
-    client = Client()
+    client = HttpClient()
     async with client.post(url, BODY) as response:
         async for piece in response:
             yield piece
@@ -93,7 +93,7 @@ CLIENTS: dict[str, Callable[[str], AsyncIterator[bytes]]] = {
 
 async def stream_cost(client: Callable[[str], AsyncIterator[bytes]], url: str, pieces: int) -> float:
     """Microseconds of CPU for each piece."""
-    parser, events = Parser(), 0
+    parser, events = SseParser(), 0
     start = time.process_time()
     async for piece in client(url):
         events += len(parser.feed(piece))

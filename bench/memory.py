@@ -7,31 +7,31 @@ from bench.measure import PYTHON, ROOT, Row, home
 LIVE = """
 import asyncio, gc, resource, sys
 from pathlib import Path
-from sylph.core.tool import Args, Result, Tool
-from sylph.testing import ScriptedProvider, begin, call, play, runtime, say
+from sylph.core.tool import Tool, ToolArgs, ToolResult
+from sylph.testing import ScriptedProvider, begin_session, call_tool, play_turn, say, scripted_runtime
 
 def rss():
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 
-class Look(Args, frozen=True):
+class Look(ToolArgs, frozen=True):
     path: str
 
 async def look(args, context):
-    return Result(text="line of text\\n" * 40)
+    return ToolResult(text="line of text\\n" * 40)
 
 TOOLS = (Tool(name="look", description="looks", args=Look, run=look, effect="read", recourse="pure"),)
-LINES = [call("look", path="a.txt"), call("look", path="b.txt"), say("Done, and this is why. " * 10)]
+LINES = [call_tool("look", path="a.txt"), call_tool("look", path="b.txt"), say("Done, and this is why. " * 10)]
 
 async def main(home):
-    async with runtime(home, LINES * 500, tools=TOOLS) as engine:
+    async with scripted_runtime(home, LINES * 500, tools=TOOLS) as engine:
         idle = rss()
-        first = await begin(engine, home)
-        await play(engine, first, "go")
+        first = await begin_session(engine, home)
+        await play_turn(engine, first, "go")
         one = rss()
         for _ in range(200):
-            session = await begin(engine, home)
-            await play(engine, session, "go")
+            session = await begin_session(engine, home)
+            await play_turn(engine, session, "go")
         print(idle, one, (rss() - one) / 200)
 
 asyncio.run(main(Path(sys.argv[1])))

@@ -11,15 +11,15 @@ from typing import Any
 from bench.measure import ROOT, Row, home
 from sylph.core import facts
 from sylph.engine.redact import patterns
-from sylph.engine.redact.find import sieve
-from sylph.engine.redact.terms import Terms
-from sylph.engine.redact.veil import Redactor
+from sylph.engine.redact.policy import RedactionPolicy
+from sylph.engine.redact.redactor import Redactor
+from sylph.engine.redact.secret_finder import build_prefilter
 
 MEGABYTE, USUAL, TIMES = 1_000_000, 3_000, 15
 
 
 def rows() -> list[Row]:
-    alone = sieve((*patterns.KEYS, *patterns.URLS, *patterns.ASSIGNED, *patterns.CARDS))
+    alone = build_prefilter((*patterns.KEYS, *patterns.URLS, *patterns.ASSIGNED, *patterns.CARDS))
     with home() as folder:
         found = [_whole(name, text, alone, folder) for name, text in _texts().items()]
         output = _texts()["code"][:USUAL]
@@ -30,28 +30,32 @@ def rows() -> list[Row]:
 
 def _whole(name: str, text: str, alone: Any, folder: Path) -> Row:
     """One megabyte that was not seen before, beside the question alone which patterns it may hold."""
-    veil = Redactor(Terms(), folder / "vault")
-    veil.text(text[: MEGABYTE // 10])
+    redactor = Redactor(RedactionPolicy(), folder / "vault")
+    redactor.redact_text(text[: MEGABYTE // 10])
     fresh = iter([f"{number}\n{text}" for number in range(TIMES)])
     data = text.encode()
     floor = _median(lambda: alone.Match(data))
     return Row(
-        name=f"redact 1 MB, {name}", figure=_median(lambda: veil.text(next(fresh))), unit="ms", floor=floor, bar=60.0
+        name=f"redact 1 MB, {name}",
+        figure=_median(lambda: redactor.redact_text(next(fresh))),
+        unit="ms",
+        floor=floor,
+        bar=60.0,
     )
 
 
 def _fact(name: str, output: str, folder: Path, *, warm: bool) -> Row:
-    def veiled(number: int, veil: Redactor) -> float:
+    def veiled(number: int, redactor: Redactor) -> float:
         fact = facts.ToolFinished(call="t1_c1", ok=True, output=f"{number}\n{output}")
         began = time.process_time()
-        veil.fact(fact)
+        redactor.redact_fact(fact)
         return (time.process_time() - began) * 1000
 
-    veil = Redactor(Terms(), folder)
-    veil.text("to begin with")
+    redactor = Redactor(RedactionPolicy(), folder)
+    redactor.redact_text("to begin with")
     if warm:
-        veil.text(output * 20)
-    took = [veiled(number, veil) for number in range(6 if not warm else TIMES * 20)]
+        redactor.redact_text(output * 20)
+    took = [veiled(number, redactor) for number in range(6 if not warm else TIMES * 20)]
     return Row(name=name, figure=median(took), unit="ms", bar=1.0)
 
 

@@ -11,15 +11,15 @@ from statistics import median
 
 from bench.measure import Row, home
 from bench.store import fill
-from sylph.core.archive import Wanted
-from sylph.core.places import Places
-from sylph.core.tool import Context, Result, Tool
-from sylph.engine.archive import LogArchive
-from sylph.engine.jobs import SessionJobs
-from sylph.engine.log import Log
-from sylph.engine.runs import CallRuns, Runner
-from sylph.tools.ripgrep import COMMON, Ripgrep, located
-from sylph.tools.search import Find, Grep, find, grep
+from sylph.core.history_search import HistoryQuery
+from sylph.core.permission.path_policy import PathPolicy
+from sylph.core.tool import Tool, ToolContext, ToolResult
+from sylph.engine.commands.jobs import SessionJobs
+from sylph.engine.commands.runner_client import JournaledCommands, RunnerClient
+from sylph.engine.log.search import LogSearch
+from sylph.engine.log.store import EventLog
+from sylph.tools.search.find_grep import FindArgs, GrepArgs, build_find_tool, build_grep_tool
+from sylph.tools.search.ripgrep import COMMON, RipgrepSearcher, find_ripgrep
 
 FILES, TIMES = 100_000, 7
 RARE, OFTEN = "needle_in_haystack", "value_7"
@@ -30,48 +30,53 @@ def rows() -> list[Row]:
 
 
 async def _rows() -> list[Row]:
-    program = located(os.environ)
+    program = find_ripgrep(os.environ)
     assert program, "ripgrep comes with the requirements"
     with home() as folder:
         _grow(folder / "tree")
-        runner = Runner(folder / "runs")
+        runner = RunnerClient(folder / "runs")
         context = _context(folder / "tree", runner)
-        searcher, places = Ripgrep(program), Places(home=folder)
+        searcher, places = RipgrepSearcher(program), PathPolicy(home=folder)
         plain = [program, *COMMON]
         pairs: list[tuple[str, Tool, object, list[str]]] = [
-            ("grep, 100,000 files, 10 matches", grep(searcher, places), Grep(pattern=RARE), ["-n", RARE, "."]),
+            (
+                "grep, 100,000 files, 10 matches",
+                build_grep_tool(searcher, places),
+                GrepArgs(pattern=RARE),
+                ["-n", RARE, "."],
+            ),
             (
                 "grep, 100,000 files, names only",
-                grep(searcher, places),
-                Grep(pattern=RARE, mode="files"),
+                build_grep_tool(searcher, places),
+                GrepArgs(pattern=RARE, mode="files"),
                 ["-l", RARE, "."],
             ),
             (
                 "grep, 10,000 files match, count",
-                grep(searcher, places),
-                Grep(pattern=OFTEN, mode="count"),
+                build_grep_tool(searcher, places),
+                GrepArgs(pattern=OFTEN, mode="count"),
                 ["-c", OFTEN, "."],
             ),
-            ("find, 100,000 files", find(searcher), Find(pattern="*_77.py"), ["--files"]),
+            ("find, 100,000 files", build_find_tool(searcher), FindArgs(pattern="*_77.py"), ["--files"]),
         ]
         found = [await _beside(name, tool, args, context, [*plain, *more]) for name, tool, args, more in pairs]
         runner.close()
-        log = Log.open(folder / "facts.db")
+        log = EventLog.open(folder / "facts.db")
         await fill(log)
         log.close()
-        archive = LogArchive(folder / "facts.db")
-        took = await _median(lambda: archive.search(Wanted(words="nowhere to be found")))
+        archive = LogSearch(folder / "facts.db")
+        took = await _median(lambda: archive.search(HistoryQuery(words="nowhere to be found")))
         found.append(Row(name="history, 100,000 facts, no match", figure=took, unit="ms", bar=500.0))
     return found
 
 
-async def _beside(name: str, tool: Tool, args: object, context: Context, plain: list[str]) -> Row:
+async def _beside(name: str, tool: Tool, args: object, context: ToolContext, plain: list[str]) -> Row:
     """The tool and the program in turn, so that both meet the same machine."""
     ours: list[float] = []
     theirs: list[float] = []
     for number in count():
         began = time.perf_counter()
-        result: Result = await tool.run(args, context)
+        result: ToolResult = await tool.run(args, context)
         middle = time.perf_counter()
         _plainly(plain, context.workspace)
         ended = time.perf_counter()
@@ -108,14 +113,14 @@ def _grow(root: Path) -> None:
         path.write_text(body + (f"# {RARE}\n" if number % (FILES // 10) == 77 else ""))
 
 
-def _context(workspace: Path, runner: Runner) -> Context:
+def _context(workspace: Path, runner: RunnerClient) -> ToolContext:
     async def nothing(*_: object) -> None:
         return None
 
     async def nobody(*_: object) -> list[str]:
         return []
 
-    return Context(
+    return ToolContext(
         session="s",
         call="c",
         workspace=workspace,
@@ -123,8 +128,8 @@ def _context(workspace: Path, runner: Runner) -> Context:
         output=lambda _: None,
         emit=nothing,
         ask=nobody,
-        whole=nothing,
-        runs=CallRuns(runner, "s.c"),
+        full_output=nothing,
+        runner=JournaledCommands(runner, "s.c"),
         jobs=SessionJobs(runner, "s"),
         private=workspace.parent / "private",
     )

@@ -9,12 +9,12 @@ from pathlib import Path
 from bench.measure import Row, home
 from sylph.core import facts
 from sylph.core.clock import SystemClock
-from sylph.engine.book import Shelf
-from sylph.engine.bus import Bus
-from sylph.engine.floor import Floor
-from sylph.engine.lease import Lease
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft
+from sylph.engine.log.event_bus import EventBus
+from sylph.engine.log.hash_chain import PendingFact
+from sylph.engine.log.lease import SessionLease
+from sylph.engine.log.store import EventLog
+from sylph.engine.turn.session_log import SessionServices
+from sylph.engine.turn.turn_context import TurnContext
 
 FACT = facts.InputReceived(id="i1", text="please look at the tests and tell me why they fail " * 4)
 EVENTS = 100_000
@@ -37,11 +37,11 @@ def _appends() -> list[Row]:
 
 
 async def _append(path: Path, sessions: int, each: int) -> float:
-    log = Log.open(path)
+    log = EventLog.open(path)
 
     async def one(session: str) -> None:
         for seq in range(each):
-            await log.append(session, [Draft(FACT, 0, "", "user", 0)], expected=seq, durable=True).done
+            await log.append(session, [PendingFact(FACT, 0, "", "user", 0)], expected=seq, durable=True).done
 
     began = time.perf_counter()
     await asyncio.gather(*(one(f"s{number}") for number in range(sessions)))
@@ -70,7 +70,7 @@ def _raw(path: Path, count: int) -> float:
     return count / took
 
 
-def _turn(number: int) -> list[Draft]:
+def _turn(number: int) -> list[PendingFact]:
     turn = f"t{number}"
     new: list[facts.Fact] = [
         facts.InputReceived(id=f"i{number}", text="please do something useful " * 5),
@@ -87,13 +87,13 @@ def _turn(number: int) -> list[Draft]:
             facts.ToolFinished(call=call, ok=True, output="line\n" * 50),
         ]
     new.append(facts.TurnEnded(outcome="finished"))
-    return [Draft(fact, number, turn, "sylph", 0) for fact in new]
+    return [PendingFact(fact, number, turn, "sylph", 0) for fact in new]
 
 
-async def fill(log: Log, session: str = "s") -> None:
+async def fill(log: EventLog, session: str = "s") -> None:
     """One session of 100,000 facts."""
     created = facts.SessionCreated(workspace="/", model="m/m", mode="ask")
-    await log.append(session, [Draft(created, 0, "", "user", 0)], expected=0).done
+    await log.append(session, [PendingFact(created, 0, "", "user", 0)], expected=0).done
     seq, number = 1, 0
     while seq < EVENTS:
         number += 1
@@ -106,13 +106,13 @@ async def fill(log: Log, session: str = "s") -> None:
 
 async def _opening() -> list[Row]:
     with home() as folder:
-        log = Log.open(folder / "a.db")
+        log = EventLog.open(folder / "a.db")
         clock = SystemClock()
-        bus = Bus(lambda session, after, limit: log.read(session, after=after, limit=limit))
-        shelf = Shelf(log=log, bus=bus, clock=clock, lease=lambda id: Lease.take(folder, id))
+        bus = EventBus(lambda session, after, limit: log.read_events(session, after=after, limit=limit))
+        shelf = SessionServices(log=log, bus=bus, clock=clock, take_lease=lambda id: SessionLease.acquire(folder, id))
         await fill(log)
         first, book = _open(shelf)
-        await book.save()
+        await book.save_snapshots()
         again, _ = _open(shelf)
         floor = _read_all(folder / "a.db")
         log.close()
@@ -135,9 +135,9 @@ async def _opening() -> list[Row]:
     ]
 
 
-def _open(shelf: Shelf) -> tuple[float, Floor]:
+def _open(shelf: SessionServices) -> tuple[float, TurnContext]:
     began = time.perf_counter()
-    book = Floor("s", shelf)
+    book = TurnContext("s", shelf)
     return time.perf_counter() - began, book
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from statistics import median
 
 from bench.measure import Row, home
-from sylph.core.tool import Judged
-from sylph.engine.runs import Runner
+from sylph.core.tool import CallAssessment
+from sylph.engine.commands.runner_client import RunnerClient
 from sylph.engine.undo.checkpoints import Checkpoints
-from sylph.engine.undo.view import Rules
+from sylph.engine.undo.workspace_scan import CheckpointPolicy
 
-COMMAND = Judged("write", "caution", commands=("sh",))
+COMMAND = CallAssessment("write", "caution", commands=("sh",))
 BAR = 150.0
 
 
@@ -43,14 +43,14 @@ async def _rows(files: int, bar: float | None) -> list[Row]:
 
 
 def _fresh(folder: Path) -> Checkpoints:
-    return Checkpoints(folder / "undo", Rules(files=200_000), Runner(folder / "runs"))
+    return Checkpoints(folder / "undo", CheckpointPolicy(files=200_000), RunnerClient(folder / "runs"))
 
 
 async def _look(checkpoints: Checkpoints, work: Path, number: int) -> float:
     began = time.perf_counter()
-    await checkpoints.before("s", f"c{number}", str(work), COMMAND)
+    await checkpoints.before_call("s", f"c{number}", str(work), COMMAND)
     took = time.perf_counter() - began
-    checkpoints.done("s", f"c{number}")
+    checkpoints.release_call("s", f"c{number}")
     return took * 1000
 
 

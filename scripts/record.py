@@ -18,13 +18,13 @@ from pathlib import Path
 
 from tests.model_server import Asked, ModelServer, Step, call, calls, fail, say
 
-from sylph.app import App, build
-from sylph.config import load
+from sylph.app import App, build_app
+from sylph.config import load_config
 from sylph.core import commands, facts, signals
-from sylph.core.deliveries import DeliveryConfirmed
-from sylph.core.events import Body, Event
-from sylph.core.tool import Picture
-from sylph.engine.runtime import NewSession
+from sylph.core.events import Event, EventBody
+from sylph.core.facts.delivery import DeliveryConfirmed
+from sylph.core.tool import ImageData
+from sylph.engine.turn.runtime import NewSession
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "tests" / "recordings"
@@ -79,7 +79,7 @@ class Stage:
 
     async def begin(self, *, mode: facts.Mode = "trust", model: str = "big") -> None:
         new = NewSession(workspace=WORKSPACE, model=f"openai/{model}", mode=mode)
-        self.session = await self.app.runtime.create(new)
+        self.session = await self.app.runtime.create_session(new)
 
     async def send(self, command: commands.Command) -> str:
         return await self.app.runtime.send(self.session, command)
@@ -87,13 +87,13 @@ class Stage:
     async def say(self, text: str, **how: object) -> None:
         """Says something and waits for the end of the turn; questions get the next answer."""
         await self.open(text, **how)
-        await self.app.runtime.settled(self.session)
+        await self.app.runtime.wait_until_idle(self.session)
 
     async def open(self, text: str, **how: object) -> None:
         self.after = self.app.runtime.log.head(self.session).seq
         await self.send(commands.Send(text=text, **how))  # pyright: ignore[reportArgumentType] - its own fields
 
-    async def see(self, wanted: Callable[[Body], bool]) -> Event:
+    async def see(self, wanted: Callable[[EventBody], bool]) -> Event:
         async with asyncio.timeout(20):
             async for event in self.app.runtime.watch(self.session, after=self.after):
                 if wanted(event.body):
@@ -111,7 +111,7 @@ class Stage:
             await self.send(answer)
 
     async def settle(self) -> None:
-        await self.app.runtime.settled(self.session)
+        await self.app.runtime.wait_until_idle(self.session)
 
 
 async def tools(stage: Stage) -> None:
@@ -167,8 +167,8 @@ async def revoked(stage: Stage) -> None:
     await stage.open("touch it")
     await stage.answer(("session", "user"))
     await stage.settle()
-    granted = (await stage.app.runtime.find(stage.session)).grants
-    await stage.send(commands.Revoke(rule=granted[0]))
+    granted = (await stage.app.runtime.find_session(stage.session)).grants
+    await stage.send(commands.RevokeGrant(rule=granted[0]))
     await stage.open("once more")
     await stage.answer(("no", "user"))
     await stage.settle()
@@ -192,7 +192,7 @@ async def steering(stage: Stage) -> None:
     await stage.see(lambda body: isinstance(body, facts.ModelRequested))
     await stage.send(commands.Rename(title="Steered"))
     await stage.send(commands.Pin())
-    await stage.send(commands.See(upto=4))
+    await stage.send(commands.MarkSeen(upto=4))
     await stage.send(commands.Send(text="while you think"))
     await stage.settle()
     await stage.send(commands.Archive())
@@ -302,9 +302,9 @@ async def fork(stage: Stage) -> None:
     await stage.begin()
     await stage.say("write it")
     called = await stage.see(lambda body: isinstance(body, facts.ToolCalled))
-    stage.session = await stage.app.runtime.fork(stage.session, at=called.seq)
+    stage.session = await stage.app.runtime.fork_session(stage.session, at=called.seq)
     await stage.say("write something else")
-    stage.session = await stage.app.runtime.fork(stage.session)
+    stage.session = await stage.app.runtime.fork_session(stage.session)
     await stage.say("and more")
 
 
@@ -334,7 +334,7 @@ async def killed(stage: Stage) -> None:
 
 
 async def at_work(stage: Stage, after: int) -> bool:
-    events = await stage.app.runtime.read(stage.session, after=after)
+    events = await stage.app.runtime.read_events(stage.session, after=after)
     return any(isinstance(event.body, facts.ToolStarted | facts.ModelRequested) for event in events)
 
 
@@ -401,7 +401,7 @@ async def replaced(stage: Stage) -> None:
     await stage.send(commands.SetRole(role="fallback", model="spoken-responses/m"))
     await stage.send(commands.SetRole(role="background", model="openai/other"))
     await stage.send(commands.SetRole(role="background", model=""))
-    picture = Picture(data=PIXEL, media="image/png", name="dot.png")
+    picture = ImageData(data=PIXEL, media="image/png", name="dot.png")
     await stage.say("do it")
     await stage.say("and now?")
     await stage.say("and with a picture?", files=(picture,))
@@ -483,7 +483,7 @@ async def staged(script: object) -> AsyncGenerator[Stage, None]:
     with places() as home:
         async with ModelServer(script, dialects=SPOKEN) as server:  # pyright: ignore[reportArgumentType] - one of its kinds of script
             (home / "sylph" / "config.toml").write_text(CONFIG.format(url=server.url, root=server.root))
-            async with build(load(_environ(home))) as app:
+            async with build_app(load_config(_environ(home))) as app:
                 yield Stage(app, home)
 
 
@@ -491,7 +491,7 @@ async def record(name: str) -> None:
     story, script = STORIES[name]
     async with staged(script() if callable(script) else script) as stage:
         await story(stage)
-        lines = [line async for line in stage.app.runtime.export(stage.session)]
+        lines = [line async for line in stage.app.runtime.export_session(stage.session)]
     RECORDINGS.mkdir(exist_ok=True)
     (RECORDINGS / f"{name}.ndjson").write_bytes(b"".join(lines))
     print(f"{name}: {len(lines)} lines")

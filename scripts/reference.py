@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typescript
 
-from sylph.core import reference
-from sylph.interfaces.cli.reference import filled
+from sylph.core.facts import reference
+from sylph.interfaces.handbook_blocks import fill_blocks
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
 HANDBOOK = DOCS.parent / "handbook"
@@ -16,10 +16,10 @@ EVENTS = DOCS.parent.parent / "web" / "src" / "log" / "events.ts"
 
 def pages() -> dict[Path, str]:
     return {
-        DOCS / "events.md": reference.page(),
-        DOCS / "events.schema.json": json.dumps(reference.schema(), indent=2, ensure_ascii=False) + "\n",
-        EVENTS: typescript.events(reference.schema()),
-        **{page: filled(page.read_text(encoding="utf-8")) for page in sorted(HANDBOOK.glob("*.md"))},
+        DOCS / "events.md": reference.render_page(),
+        DOCS / "events.schema.json": json.dumps(reference.event_schema(), indent=2, ensure_ascii=False) + "\n",
+        EVENTS: typescript.events(reference.event_schema()),
+        **{page: fill_blocks(page.read_text(encoding="utf-8")) for page in sorted(HANDBOOK.glob("*.md"))},
     }
 
 

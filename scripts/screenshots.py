@@ -23,7 +23,7 @@ from tests.flows.program import Sylph
 from tests.http.served import serving
 from tests.model_server import ModelServer
 
-from sylph.tools.web.chromium import NAMES
+from sylph.tools.web.browser.chromium import BROWSER_NAMES
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE, TALL, NARROW = 1280, 800, 390
@@ -130,7 +130,7 @@ def main(wanted: list[str]) -> None:
 
 async def _shoot(sylph: Sylph, wanted: list[str]) -> None:
     stage.furnish(sylph)
-    program = next(found for found in map(shutil.which, NAMES) if found)
+    program = next(found for found in map(shutil.which, BROWSER_NAMES) if found)
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(ModelServer(list(stage.SCRIPT)))
         sylph.environ.update(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="none")

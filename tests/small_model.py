@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sylph.providers.local import parts
-from sylph.providers.local.models import LocalEndpoint, Terms, endpoint
+from sylph.providers.local import packages
+from sylph.providers.local.models import LocalEndpoint, LocalRuntimeTerms, build_local_endpoint
 
 LOCAL = Path(sys.prefix) / "local"
 needs_model = pytest.mark.skipif(
-    parts.weights(LOCAL) is None or parts.found(LOCAL, parts.RUNTIME) is None,
+    packages.small_model_path(LOCAL) is None or packages.find_installed(LOCAL, packages.RUNTIME) is None,
     reason="the small model is not installed for the tests: there was no package for this system",
 )
 
@@ -25,7 +25,7 @@ def lend(folder: Path) -> Path:
 
 
 def lent(folder: Path, **terms: object) -> LocalEndpoint:
-    made = endpoint(lend(folder), Terms(environ=os.environ, **terms))  # pyright: ignore[reportArgumentType] - as given
+    made = build_local_endpoint(lend(folder), LocalRuntimeTerms(environ=os.environ, **terms))  # pyright: ignore[reportArgumentType] - as given
     assert made
     return made
 

@@ -4,26 +4,34 @@ from pathlib import Path
 
 import pytest
 
-from sylph.config import Config, Limits, load, locate
-from sylph.config.keys import effective, faults, keys, mask, shown, split, type_at
+from sylph.config import Config, LimitSettings, load_config, locate_config
+from sylph.config.setting_path import (
+    effective_values,
+    find_faults,
+    format_value,
+    list_settings,
+    mask_secret,
+    split_path,
+    type_at,
+)
 from sylph.core.errors import UserError
 
 
 def loaded(home: Path, text: str = "", **environ: str) -> Config:
     (home / "config.toml").write_text(text)
-    return load({"SYLPH_HOME": str(home), **environ})
+    return load_config({"SYLPH_HOME": str(home), **environ})
 
 
 def test_nothing_has_to_be_configured(tmp_path: Path) -> None:
-    config = load({"SYLPH_HOME": str(tmp_path)})
+    config = load_config({"SYLPH_HOME": str(tmp_path)})
     assert config.settings.mode == "ask"
-    assert config.settings.limits == Limits()
+    assert config.settings.limits == LimitSettings()
     assert (config.data, config.file) == (tmp_path / "data", tmp_path / "config.toml")
     assert config.origins == {}
 
 
 def test_places_can_be_moved(tmp_path: Path) -> None:
-    config = locate({"SYLPH_HOME": "/h", "SYLPH_DATA": "/d", "SYLPH_CONFIG": "/c.toml"})
+    config = locate_config({"SYLPH_HOME": "/h", "SYLPH_DATA": "/d", "SYLPH_CONFIG": "/c.toml"})
     assert (config.home, config.data, config.file) == (Path("/h"), Path("/d"), Path("/c.toml"))
 
 
@@ -89,11 +97,11 @@ def test_a_wrong_variable_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="cannot be read"):
-        load({"SYLPH_HOME": str(tmp_path)})
+        load_config({"SYLPH_HOME": str(tmp_path)})
 
 
 def test_every_fault_is_found() -> None:
-    assert [fault.key for fault in faults({"a": 1, "limits": {"b": 2, "rounds": "x"}})] == [
+    assert [fault.key for fault in find_faults({"a": 1, "limits": {"b": 2, "rounds": "x"}})] == [
         "a",
         "limits.b",
         "limits.rounds",
@@ -101,9 +109,9 @@ def test_every_fault_is_found() -> None:
 
 
 def test_keys_are_split_as_in_toml() -> None:
-    assert split('providers.x.models."gpt-4.1".window') == ("providers", "x", "models", "gpt-4.1", "window")
+    assert split_path('providers.x.models."gpt-4.1".window') == ("providers", "x", "models", "gpt-4.1", "window")
     with pytest.raises(UserError):
-        split("a..b")
+        split_path("a..b")
 
 
 def test_the_type_of_a_key() -> None:
@@ -113,27 +121,29 @@ def test_the_type_of_a_key() -> None:
 
 
 def test_every_key_is_explained() -> None:
-    assert all(key.help and key.type for key in keys())
+    assert all(key.help and key.type for key in list_settings())
 
 
 def test_secrets_are_masked() -> None:
-    assert shown("providers.x.api_key", "sk-0123456789abcdef") == "…cdef"
-    assert mask("short") == "…"
-    assert shown("model", "a/b") == '"a/b"'
+    assert format_value("providers.x.api_key", "sk-0123456789abcdef") == "…cdef"
+    assert mask_secret("short") == "…"
+    assert format_value("model", "a/b") == '"a/b"'
 
 
 def test_effective_values_hold_the_defaults(tmp_path: Path) -> None:
-    values = effective(loaded(tmp_path, "[providers.a]\nbase_url = 'http://x'\n").settings)
+    values = effective_values(loaded(tmp_path, "[providers.a]\nbase_url = 'http://x'\n").settings)
     assert values["providers.a.base_url"] == "http://x"
     assert values["limits.retries"] == 4
 
 
 def test_the_terminal_and_the_proxies(tmp_path: Path) -> None:
-    config = locate({"TERM": "xterm", "NO_COLOR": "1", "EDITOR": "ed", "https_proxy": "http://p", "NO_PROXY": "a,b"})
+    config = locate_config(
+        {"TERM": "xterm", "NO_COLOR": "1", "EDITOR": "ed", "https_proxy": "http://p", "NO_PROXY": "a,b"}
+    )
     assert not config.terminal.colour
     assert config.terminal.editor == "ed"
     assert (config.proxy.https, config.proxy.no) == ("http://p", "a,b")
-    assert locate({"TERM": "dumb"}).terminal.dumb
+    assert locate_config({"TERM": "dumb"}).terminal.dumb
 
 
 @pytest.mark.parametrize("told", ['[redact]\nallow = ["("]\n', '[redact.patterns]\nbadge = "EMP-[0-9"\n'])

@@ -8,12 +8,12 @@ from zipfile import ZipFile
 
 import pytest
 
-from sylph.interfaces.http.webapp import APP
+from sylph.interfaces.http.pages.browser_app import APP_FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 INSIDE = "sylph/interfaces/http/app"
 
-pytestmark = pytest.mark.skipif(not (APP / "index.html").is_file(), reason="the app is not built")
+pytestmark = pytest.mark.skipif(not (APP_FOLDER / "index.html").is_file(), reason="the app is not built")
 
 
 def built(source: Path, target: str, into: Path) -> Path:
@@ -28,11 +28,11 @@ def built(source: Path, target: str, into: Path) -> Path:
 
 
 def test_a_wheel_has_all_of_the_app(tmp_path: Path) -> None:
-    there = {f"{INSIDE}/{path.relative_to(APP).as_posix()}" for path in APP.rglob("*") if path.is_file()}
+    there = {f"{INSIDE}/{path.relative_to(APP_FOLDER).as_posix()}" for path in APP_FOLDER.rglob("*") if path.is_file()}
     with ZipFile(built(ROOT, "wheel", tmp_path)) as wheel:
         names = set(wheel.namelist())
         assert {name for name in names if name.startswith(INSIDE)} == there
-        assert wheel.read(f"{INSIDE}/index.html") == (APP / "index.html").read_bytes()
+        assert wheel.read(f"{INSIDE}/index.html") == (APP_FOLDER / "index.html").read_bytes()
     assert not [name for name in names if "node_modules" in name or name.startswith(("tests/", "web/"))]
 
 
@@ -42,4 +42,4 @@ def test_so_does_one_made_of_a_source_distribution(tmp_path: Path) -> None:
     (unpacked,) = (tmp_path / "source").iterdir()
     assert not list(unpacked.rglob("node_modules"))
     with ZipFile(built(unpacked, "wheel", tmp_path / "wheel")) as wheel:
-        assert wheel.read(f"{INSIDE}/index.html") == (APP / "index.html").read_bytes()
+        assert wheel.read(f"{INSIDE}/index.html") == (APP_FOLDER / "index.html").read_bytes()

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 
 from sylph.core import facts
 from sylph.core.errors import SylphError
-from sylph.core.events import Carried
-from sylph.engine import erase, transfer, verify
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft, digest
-from sylph.engine.shape import output_digest
+from sylph.core.events import UnreadableRecord
+from sylph.engine.log import erase, export, verify
+from sylph.engine.log.hash_chain import PendingFact, output_digest, salted_digest
+from sylph.engine.log.store import EventLog
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "verify_log.py"
 SECRET = "hunter2"
@@ -44,7 +43,7 @@ def _loaded() -> Any:
 sceptic = _loaded()
 
 
-async def _record(log: Log, session: str) -> None:
+async def _record(log: EventLog, session: str) -> None:
     """A session with strange names, strange records, whole outputs, and an erased secret in a fact and an output."""
     new = [
         facts.SessionCreated(workspace='/w/"ü"\n', model="m", mode="ask"),
@@ -53,14 +52,14 @@ async def _record(log: Log, session: str) -> None:
             facts.ToolFinished(call=f"t1_c{number}", ok=True, output="all", whole=output_digest(whole))
             for number, whole in enumerate(WHOLES)
         ),
-        *(Carried(type="dream\n.dreamt", raw=raw, why="") for raw in STRANGE),
+        *(UnreadableRecord(type="dream\n.dreamt", raw=raw, why="") for raw in STRANGE),
         facts.SessionRenamed(title="\\ \u2028 \U0001f600"),
     ]
-    drafts = [Draft(fact, 1_700_000_000_000, "t1", 'söme"body\x01', 0) for fact in new]
+    drafts = [PendingFact(fact, 1_700_000_000_000, "t1", 'söme"body\x01', 0) for fact in new]
     await log.append(session, drafts, expected=0, blobs=[(output_digest(whole), whole) for whole in WHOLES]).done
-    found = erase.find(log, session, SECRET)
-    await log.append(session, [Draft(found.fact("a secret"), 1, "", "user", 0)], expected=len(new)).done
-    await erase.apply(log, session, found)
+    found = erase.find_secret(log, session, SECRET)
+    await log.append(session, [PendingFact(found.to_fact("a secret"), 1, "", "user", 0)], expected=len(new)).done
+    await erase.apply_erasure(log, session, found)
 
 
 @dataclass(frozen=True)
@@ -74,18 +73,18 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     store = tmp_path_factory.mktemp("log") / "sylph.db"
 
     async def record() -> list[bytes]:
-        with closing(Log.open(store)) as log:
+        with closing(EventLog.open(store)) as log:
             await _record(log, "s")
             await _record(log, "other")
-            return [line async for line in transfer.export(log, "s")]
+            return [line async for line in export.export_session(log, "s")]
 
     return Recorded(store, asyncio.run(record()))
 
 
 def _verdicts(store: Path) -> tuple[dict[str, bool], dict[str, bool]]:
     """What `sylph verify` says of every session, and what the script says."""
-    with closing(Log.open(store)) as log:
-        ours = {str(id): verify.verify(log, id).ok for id in log.traces()}
+    with closing(EventLog.open(store)) as log:
+        ours = {str(id): verify.verify_session(log, id).ok for id in log.all_session_ids()}
     return ours, {str(session): not problems for session, _, problems in sceptic.read_store(store)}
 
 
@@ -117,7 +116,7 @@ changes = st.tuples(st.sampled_from(TAMPERING), st.fixed_dictionaries({"value": 
 
 
 def _forged(salt: bytes, data: bytes) -> bytes:
-    return digest(salt, data)
+    return salted_digest(salt, data)
 
 
 @settings(max_examples=200, deadline=None)
@@ -141,12 +140,12 @@ def test_an_untouched_log_is_fine_for_both(recorded: Recorded) -> None:
 
 async def _import(lines: list[bytes]) -> bool:
     """Whether an export can be brought in and then verifies."""
-    with TemporaryDirectory() as folder, closing(Log.open(Path(folder) / "sylph.db")) as log:
+    with TemporaryDirectory() as folder, closing(EventLog.open(Path(folder) / "sylph.db")) as log:
         try:
-            imported = await transfer.import_(log, lines)
+            imported = await export.import_session(log, lines)
         except SylphError:
             return False
-        return verify.verify(log, imported.session).ok
+        return verify.verify_session(log, imported.session).ok
 
 
 @st.composite

@@ -6,39 +6,39 @@ from pathlib import Path
 import msgspec
 
 from sylph.core import commands, facts, signals
-from sylph.core.budget import Budget
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import ProviderError
 from sylph.core.events import Event
+from sylph.core.facts.budget import Budget
 from sylph.core.messages import ToolCall, Usage
 from sylph.core.plugin import Plugin
-from sylph.core.provider import Arguments, Chunk, ModelInfo, Reply, Request, Text
+from sylph.core.provider import ArgumentsChunk, Chunk, ModelInfo, ModelReply, ModelRequest, TextChunk
 from sylph.core.tool import Tool
-from sylph.engine.budget.purse import FilePurse
-from sylph.engine.gateway import Gateway, Patience
-from sylph.engine.log import Log
-from sylph.engine.redact.veil import Veil
-from sylph.engine.runtime import NewSession, Parts, Runtime
-from sylph.engine.turn import Limits
-from sylph.engine.undo.view import Rules
+from sylph.engine.budget.ledger import SharedBudgetLedger
+from sylph.engine.log.store import EventLog
+from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.redact.redactor import NoRedaction
+from sylph.engine.turn.agent_loop import TurnLimits
+from sylph.engine.turn.runtime import NewSession, Runtime, RuntimeParts
+from sylph.engine.undo.workspace_scan import CheckpointPolicy
 
-Line = Reply | ProviderError | Callable[[Request], Reply]
-
-
-def say(text: str, *, usage: Usage | None = None) -> Reply:
-    return Reply(text=text, finish="stop", usage=usage or Usage())
+ScriptLine = ModelReply | ProviderError | Callable[[ModelRequest], ModelReply]
 
 
-def call(name: str, text: str = "", /, **arguments: object) -> Reply:
-    return calls((name, arguments), text=text)
+def say(text: str, *, usage: Usage | None = None) -> ModelReply:
+    return ModelReply(text=text, finish="stop", usage=usage or Usage())
 
 
-def calls(*wanted: tuple[str, dict[str, object]], text: str = "") -> Reply:
+def call_tool(name: str, text: str = "", /, **arguments: object) -> ModelReply:
+    return call_tools((name, arguments), text=text)
+
+
+def call_tools(*wanted: tuple[str, dict[str, object]], text: str = "") -> ModelReply:
     made = tuple(
         ToolCall(f"x{number}", name, msgspec.json.encode(arguments).decode())
         for number, (name, arguments) in enumerate(wanted)
     )
-    return Reply(text=text, finish="calls", calls=made)
+    return ModelReply(text=text, finish="calls", calls=made)
 
 
 class ScriptedProvider:
@@ -47,38 +47,38 @@ class ScriptedProvider:
     name = "scripted"
 
     def __init__(
-        self, lines: Iterable[Line], *, window: int | None = None, prices: tuple[int, int] | None = None
+        self, lines: Iterable[ScriptLine], *, window: int | None = None, prices: tuple[int, int] | None = None
     ) -> None:
         """`prices` of input and output are in micro-dollars per million tokens."""
         self._lines = list(lines)
         self._window = window
         self._prices = prices or (None, None)
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
 
-    def say(self, *lines: Line) -> None:
+    def add_lines(self, *lines: ScriptLine) -> None:
         """Adds lines to the script."""
         self._lines += lines
 
-    def forget(self) -> None:
+    def drop_lines(self) -> None:
         """Drops the lines that were not said."""
         self._lines.clear()
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: ModelRequest) -> bytes:
         limit = [] if request.max_tokens is None else [request.max_tokens]
         return msgspec.json.encode([request.system, request.tools, request.messages, *limit])
 
-    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
+    async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
         self.requests.append(request)
         if not self._lines:
             raise ProviderError("bad_request", "The script has no more lines.")
         line = self._lines.pop(0)
         if isinstance(line, ProviderError):
             raise line
-        reply = line if isinstance(line, Reply) else line(request)
+        reply = line if isinstance(line, ModelReply) else line(request)
         for word in reply.text.splitlines(keepends=True):
-            yield Text(word)
+            yield TextChunk(word)
         for index, wanted in enumerate(reply.calls):
-            yield Arguments(index, wanted.name, wanted.arguments)
+            yield ArgumentsChunk(index, wanted.name, wanted.arguments)
         yield reply
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -107,42 +107,42 @@ class FakeClock(SystemClock):
         self._now += round(seconds * 1000)
 
 
-def runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
+def scripted_runtime(  # noqa: PLR0913 - what a test may choose, all of it optional
     home: Path,
-    lines: Iterable[Line] | ScriptedProvider,
+    lines: Iterable[ScriptLine] | ScriptedProvider,
     *,
     tools: Sequence[Tool] = (),
     plugins: Sequence[Plugin] = (),
-    limits: Limits | None = None,
+    limits: TurnLimits | None = None,
     clock: Clock | None = None,
-    undo: Rules | None = None,
+    undo: CheckpointPolicy | None = None,
     budget: Budget | None = None,
-    veil: Veil | None = None,
+    redactor: NoRedaction | None = None,
 ) -> Runtime:
     """A real runtime on a real log in `home`, with a scripted model; with checkpoints, if it is told what to cover,
     and with a veil over secrets, if it is given one."""
     store = home / "data" / "sylph.db"
     provider = lines if isinstance(lines, ScriptedProvider) else ScriptedProvider(lines)
-    parts = Parts(
-        gateway=Gateway(
+    parts = RuntimeParts(
+        gateway=ModelGateway(
             {"scripted": provider},
-            Patience(base=0.001),
+            RetryPolicy(base=0.001),
             clock,
-            purse=FilePurse(store.parent, store, budget, clock) if budget else None,
+            ledger=SharedBudgetLedger(store.parent, store, budget, clock) if budget else None,
         ),
         plugins=(Plugin(name="tools", tools=tuple(tools)), *plugins),
-        limits=limits or Limits(),
+        limits=limits or TurnLimits(),
         undo=undo,
-        veil=veil or Veil(),
+        redactor=redactor or NoRedaction(),
     )
-    return Runtime(Log.open(store), parts, clock)
+    return Runtime(EventLog.open(store), parts, clock)
 
 
-async def begin(runtime: Runtime, workspace: Path, *, mode: facts.Mode = "trust") -> str:
-    return await runtime.create(NewSession(workspace=workspace, model="scripted/model", mode=mode))
+async def begin_session(runtime: Runtime, workspace: Path, *, mode: facts.Mode = "trust") -> str:
+    return await runtime.create_session(NewSession(workspace=workspace, model="scripted/model", mode=mode))
 
 
-async def play(
+async def play_turn(
     runtime: Runtime, session: str, command: commands.Command | str, *, answer: str | None = None
 ) -> list[Event]:
     """Sends a command and collects events until the turn ends; every question gets `answer`, or its first choice."""
@@ -159,10 +159,10 @@ async def play(
                 break
             case _:
                 pass
-    await runtime.settled(session)
+    await runtime.wait_until_idle(session)
     return seen
 
 
-def kinds(events: Iterable[Event]) -> list[str]:
+def fact_types(events: Iterable[Event]) -> list[str]:
     """The wire names of the facts among `events`."""
     return [event.type for event in events if event.seq]

@@ -19,8 +19,8 @@ from tests.flows.program import Sylph
 from tests.http.served import Served, serving
 from tests.model_server import ModelServer, Script, say
 
-from sylph.interfaces.http.webapp import APP
-from sylph.tools.web.chromium import NAMES
+from sylph.interfaces.http.pages.browser_app import APP_FOLDER
+from sylph.tools.web.browser.chromium import BROWSER_NAMES
 
 FLAGS = [
     "--no-sandbox",
@@ -32,7 +32,7 @@ FLAGS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
-PROGRAM = next((found for found in map(shutil.which, NAMES) if found), None)
+PROGRAM = next((found for found in map(shutil.which, BROWSER_NAMES) if found), None)
 HERE = Path(__file__).parent
 # Machines are busy at times; whoever waits longer than this waits in vain.
 expect.set_options(timeout=15_000)
@@ -57,7 +57,7 @@ LONG = (
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     only = any("browser" in str(argument) for argument in config.args)
     missing = "no Chromium is installed" if PROGRAM is None else "the app is not built"
-    ready = PROGRAM is not None and (APP / "index.html").is_file()
+    ready = PROGRAM is not None and (APP_FOLDER / "index.html").is_file()
     for item in items:
         if not item.path.is_relative_to(HERE):
             continue

@@ -9,8 +9,8 @@ from tests.model_server import say
 
 from sylph.core import facts
 from sylph.core.facts import Fact
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft
+from sylph.engine.log.hash_chain import PendingFact
+from sylph.engine.log.store import EventLog
 
 ID = "longsession1"
 FACTS = 4000
@@ -35,7 +35,7 @@ BACK = """
 PAINTED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done()), 60))"
 
 
-def turn(number: int) -> list[Draft]:
+def turn(number: int) -> list[PendingFact]:
     name = f"t{number}"
     new: list[Fact] = [
         facts.InputReceived(id=f"i{number}", text=f"Question {number}"),
@@ -53,7 +53,7 @@ def turn(number: int) -> list[Draft]:
             facts.ToolFinished(call=call, ok=True, output="line\n" * 50),
         ]
     new.append(facts.TurnEnded(outcome="finished"))
-    return [Draft(fact, 1_762_000_000_000 + number, name, "user", 0) for fact in new]
+    return [PendingFact(fact, 1_762_000_000_000 + number, name, "user", 0) for fact in new]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -61,9 +61,9 @@ async def long(sylph: Sylph) -> None:
     """A session of many facts, written before the server begins."""
     data = sylph.home / "sylph" / "data"
     data.mkdir(parents=True, exist_ok=True)
-    log = Log.open(data / "events.db")
+    log = EventLog.open(data / "events.db")
     made = facts.SessionCreated(workspace=str(sylph.workspace), model="openai/scripted", mode="ask", title="A long one")
-    drafts = [Draft(made, 1_762_000_000_000, "", "user", 0)]
+    drafts = [PendingFact(made, 1_762_000_000_000, "", "user", 0)]
     number = 0
     while len(drafts) < FACTS:
         number += 1

@@ -11,8 +11,8 @@ from tests.model_server import call, say
 
 from sylph.core import facts
 from sylph.core.messages import Usage
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft
+from sylph.engine.log.hash_chain import PendingFact
+from sylph.engine.log.store import EventLog
 
 WRITE = call("write", path="note.txt", content="hello")
 
@@ -88,16 +88,16 @@ async def month(sylph: Sylph) -> None:
     """Nine models, used for thirty days."""
     data = sylph.home / "sylph" / "data"
     data.mkdir(parents=True, exist_ok=True)
-    log, now = Log.open(data / "events.db"), round(time.time() * 1000)
+    log, now = EventLog.open(data / "events.db"), round(time.time() * 1000)
     made = facts.SessionCreated(workspace=str(sylph.workspace), model="openai/scripted", mode="ask", title="A month")
-    drafts = [Draft(made, now - 30 * A_DAY, "", "user", 0)]
+    drafts = [PendingFact(made, now - 30 * A_DAY, "", "user", 0)]
     for day in range(29, -1, -1):
         for number in range(9):
             used = Usage(input=1000 * (number + 1), output=100)
             told = facts.ModelResponded(
                 model=f"service/model-{number}", text="x", finish="stop", usage=used, cost=10_000 * (number + 1)
             )
-            drafts.append(Draft(told, now - day * A_DAY, "t1", "model", 0))
+            drafts.append(PendingFact(told, now - day * A_DAY, "t1", "model", 0))
     await log.append("monthsession", drafts, expected=0, durable=False).done
     log.close()
 

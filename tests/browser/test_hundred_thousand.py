@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from tests.browser.person import Person
 from tests.flows.program import Sylph
 
-from sylph.engine.log import Log
+from sylph.engine.log.store import EventLog
 
 ID = "longsession1"
 
@@ -18,7 +18,7 @@ ID = "longsession1"
 async def filled(sylph: Sylph) -> None:
     data = sylph.home / "sylph" / "data"
     data.mkdir(parents=True, mode=0o700, exist_ok=True)
-    log = Log.open(data / "events.db")
+    log = EventLog.open(data / "events.db")
     await fill(log, ID)
     log.close()
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sylph.core.places import Places, real
-from sylph.core.protected import guarded, suspects, unread
+from sylph.core.permission.path_policy import PathPolicy, real_path
+from sylph.core.permission.protected_path import build_read_guard, find_protection, suspect_name_pattern
 
-PLACES = Places(
+PLACES = PathPolicy(
     home=Path("/home/ann"),
     sylph=(Path("/home/ann/.sylph"), Path("/data/sylph"), Path("/etc/sylph.toml")),
     source=(Path("/opt/sylph/src/sylph"),),
@@ -38,23 +38,23 @@ ORDINARY = """
 
 @pytest.mark.parametrize("path", SECRETS.split())
 def test_secrets_are_known_by_their_place_and_name(path: str) -> None:
-    guard = guarded(path, writing=False, places=PLACES)
+    guard = find_protection(path, writing=False, places=PLACES)
     assert guard and (guard.kind, guard.effect, guard.risk) == ("secret", None, "dangerous")
-    assert guarded(path, writing=True, places=PLACES)
+    assert find_protection(path, writing=True, places=PLACES)
 
 
 @pytest.mark.parametrize("path", [*SECRETS.split(), *ORDINARY.split(), "/data/sylph/events.db", "/etc/sylph.toml"])
 def test_many_paths_below_a_folder_are_told_as_each_alone_is(path: str) -> None:
-    guard = guarded(path, writing=False, places=PLACES)
+    guard = find_protection(path, writing=False, places=PLACES)
     for top in Path(path).parents:
         name = str(Path(path).relative_to(top))
-        assert unread(top, PLACES)(name) == (guard is not None)
-        assert not guard or re.search(suspects(top, PLACES), name.upper(), re.IGNORECASE)
+        assert build_read_guard(top, PLACES)(name) == (guard is not None)
+        assert not guard or re.search(suspect_name_pattern(top, PLACES), name.upper(), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", ORDINARY.split())
 def test_ordinary_files_may_be_read(path: str) -> None:
-    assert guarded(path, writing=False, places=PLACES) is None
+    assert find_protection(path, writing=False, places=PLACES) is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_ordinary_files_may_be_read(path: str) -> None:
     ],
 )
 def test_what_may_not_be_changed(path: str, kind: str, effect: str | None, risk: str) -> None:
-    guard = guarded(path, writing=True, places=PLACES)
+    guard = find_protection(path, writing=True, places=PLACES)
     assert guard and (guard.kind, guard.effect, guard.risk) == (kind, effect, risk)
     assert guard.why
 
@@ -85,24 +85,24 @@ def test_what_may_not_be_changed(path: str, kind: str, effect: str | None, risk:
     "path", ["/w/a.py", "/w/.gitignore", "/w/.github/x", "/w/.bashrc", "/home/ann/w/x", "/opt/sylph/docs/x"]
 )
 def test_ordinary_files_may_be_changed(path: str) -> None:
-    assert guarded(path, writing=True, places=PLACES) is None
+    assert find_protection(path, writing=True, places=PLACES) is None
 
 
 def test_the_log_and_the_settings_are_not_read_by_the_way() -> None:
-    guard = guarded("/home/ann/.sylph/config.toml", writing=False, places=PLACES)
+    guard = find_protection("/home/ann/.sylph/config.toml", writing=False, places=PLACES)
     assert guard and (guard.kind, guard.effect, guard.risk) == ("sylph", None, "dangerous")
-    assert guarded("/opt/sylph/src/sylph/app.py", writing=False, places=PLACES) is None
+    assert find_protection("/opt/sylph/src/sylph/app.py", writing=False, places=PLACES) is None
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40), st.booleans())
 def test_any_name_can_be_asked_about_and_capitals_hide_nothing(name: str, writing: bool) -> None:
-    here = guarded(f"/w/{name}", writing=writing, places=PLACES)
-    assert guarded(f"/W/{name.casefold()}", writing=writing, places=PLACES) == here
+    here = find_protection(f"/w/{name}", writing=writing, places=PLACES)
+    assert find_protection(f"/W/{name.casefold()}", writing=writing, places=PLACES) == here
 
 
 def test_links_are_followed_also_to_what_is_not_there_yet(tmp_path: Path) -> None:
     (tmp_path / "git").symlink_to(tmp_path / "repo" / ".git")
-    guard = guarded(real(tmp_path / "git" / "hooks" / "new"), writing=True, places=PLACES)
+    guard = find_protection(real_path(tmp_path / "git" / "hooks" / "new"), writing=True, places=PLACES)
     assert guard and guard.kind == "git"
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert real(tmp_path / "loop" / "x").is_absolute()
+    assert real_path(tmp_path / "loop" / "x").is_absolute()

@@ -2,15 +2,15 @@
 
 import pytest
 
-from sylph.core.text import clause, sentence
+from sylph.core.text.formatting import end_sentence, strip_full_stop
 
 
 @pytest.mark.parametrize(
     ("said", "ends"), [("It is gone", "It is gone."), ("It is gone.", "It is gone."), ("Is it right?", "Is it right?")]
 )
 def test_a_sentence_has_one_mark_at_its_end(said: str, ends: str) -> None:
-    assert sentence(said) == ends
+    assert end_sentence(said) == ends
 
 
 def test_a_clause_goes_on() -> None:
-    assert clause("It is gone.") == clause("It is gone") == "It is gone"
+    assert strip_full_stop("It is gone.") == strip_full_stop("It is gone") == "It is gone"

@@ -8,30 +8,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from sylph.core import ids, similar, text
+from sylph.core import ids
 from sylph.core.clock import SystemClock
-from sylph.core.errors import ProviderError, Refused, StoreError, SylphError, ToolError, UserError
+from sylph.core.errors import CallRefused, ProviderError, StoreError, SylphError, ToolError, UserError
 from sylph.core.messages import Usage
-from sylph.core.plugin import Plugin, merge
-from sylph.core.tool import Args, schema_of
+from sylph.core.plugin import Plugin, merge_plugins
+from sylph.core.text import formatting, suggestion
+from sylph.core.tool import ToolArgs, args_schema
 
 
-@given(st.text(), st.integers(len(text.CUT), 50))
+@given(st.text(), st.integers(len(formatting.ELLIPSIS), 50))
 def test_a_trimmed_text_keeps_its_ends_and_its_limit(whole: str, limit: int) -> None:
-    cut = text.trim(whole, limit)
+    cut = formatting.truncate_middle(whole, limit)
     assert len(cut) <= limit
-    assert cut == whole or (text.CUT in cut and whole.startswith(cut.partition(text.CUT)[0]))
+    assert cut == whole or (formatting.ELLIPSIS in cut and whole.startswith(cut.partition(formatting.ELLIPSIS)[0]))
 
 
 @given(st.text(), st.integers(2, 50))
 def test_a_first_line_is_one_short_line(whole: str, limit: int) -> None:
-    line = text.first_line(whole, limit)
+    line = formatting.first_line(whole, limit)
     assert len(line) <= limit
     assert "\n" not in line
 
 
 def test_things_are_counted_in_words() -> None:
-    assert [text.count(number, "fact") for number in (0, 1, 1234)] == ["0 facts", "1 fact", "1,234 facts"]
+    assert [formatting.count_noun(number, "fact") for number in (0, 1, 1234)] == ["0 facts", "1 fact", "1,234 facts"]
 
 
 def test_ids_are_readable_and_unique() -> None:
@@ -47,8 +48,8 @@ def test_ids_are_readable_and_unique() -> None:
 
 
 def test_what_somebody_probably_meant() -> None:
-    assert similar.guess("modle", ["model", "trust"]) == " Did you mean 'model'?"
-    assert similar.guess("xyz", ["model"]) == ""
+    assert suggestion.suggest_word("modle", ["model", "trust"]) == " Did you mean 'model'?"
+    assert suggestion.suggest_word("xyz", ["model"]) == ""
 
 
 def test_the_clock_tells_the_time_and_only_grows() -> None:
@@ -60,7 +61,7 @@ def test_the_clock_tells_the_time_and_only_grows() -> None:
 @pytest.mark.parametrize(
     ("error", "audience", "kind"),
     [
-        (Refused("no"), ToolError, "refused"),
+        (CallRefused("no"), ToolError, "refused"),
         (StoreError("full", kind="store_full"), UserError, "store_full"),
         (ProviderError("auth", "who are you?", status=401), SylphError, "auth"),
     ],
@@ -81,31 +82,31 @@ def test_usage_adds_up() -> None:
 
 def test_many_plugins_are_one() -> None:
     one, two = Plugin(name="a", sections=(lambda: "1",)), Plugin(name="b", sections=(lambda: "2",))
-    assert [section() for section in merge([one, two]).sections] == ["1", "2"]
+    assert [section() for section in merge_plugins([one, two]).sections] == ["1", "2"]
 
 
 class Edit(Struct):
     old: str
 
 
-class Many(Args, frozen=True):
+class Many(ToolArgs, frozen=True):
     """Not for the model."""
 
     path: Annotated[str, Meta(description="where")]
     edits: tuple[Edit, ...] = ()
 
 
-class Plain(Args, frozen=True):
+class Plain(ToolArgs, frozen=True):
     path: str
 
 
 def test_the_schema_of_arguments_is_plain_and_complete() -> None:
-    assert schema_of(Plain) == {
+    assert args_schema(Plain) == {
         "type": "object",
         "properties": {"path": {"type": "string"}},
         "required": ["path"],
         "additionalProperties": False,
     }
-    schema = schema_of(Many)
+    schema = args_schema(Many)
     assert (schema["properties"]["path"]["description"], list(schema["$defs"])) == ("where", ["Edit"])
     assert "title" not in schema

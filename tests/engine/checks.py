@@ -6,13 +6,13 @@ from pathlib import Path
 from sylph.core import facts
 from sylph.core.events import Event
 from sylph.core.messages import Message
-from sylph.engine.diagnose import diagnose
-from sylph.engine.diagnosis.finding import Live
-from sylph.engine.history import HISTORY, History
-from sylph.engine.log import Log
-from sylph.engine.states import STATES, TRIGGERS, State, step
-from sylph.engine.summary import SUMMARY
-from sylph.engine.verify import verify
+from sylph.diagnosis.checks import diagnose_session
+from sylph.diagnosis.finding import LiveSessionInfo
+from sylph.engine.folds.history import HISTORY_FOLD, ConversationHistory
+from sylph.engine.folds.session_state import SESSION_FOLD
+from sylph.engine.folds.state_machine import STATES, TRIGGERS, ActivityState, next_state
+from sylph.engine.log.store import EventLog
+from sylph.engine.log.verify import verify_session
 
 
 def check_home(home: Path) -> None:
@@ -20,20 +20,20 @@ def check_home(home: Path) -> None:
     path = home / "data" / "sylph.db"
     if not path.exists():
         return
-    log = Log.open(path)
-    for session in log.sessions():
-        assert verify(log, session).problems == ()
-        events = log.read(session, limit=1_000_000)
+    log = EventLog.open(path)
+    for session in log.session_ids():
+        assert verify_session(log, session).problems == ()
+        events = log.read_events(session, limit=1_000_000)
         check_log(events)
         check_diagnosis(session, events, log)
     log.close()
 
 
-def check_diagnosis(session: str, events: Sequence[Event], log: Log) -> None:
+def check_diagnosis(session: str, events: Sequence[Event], log: EventLog) -> None:
     """Whatever happened, nothing is broken: a diagnosis that says so is wrong."""
-    kept = {fold.name: log.snapshot(session, fold.name, fold.version) for fold in (SUMMARY, HISTORY)}
-    live = Live(snapshots={name: found for name, found in kept.items() if found})
-    assert [one for one in diagnose(session, events, live) if one.state == "fail"] == []
+    kept = {fold.name: log.load_snapshot(session, fold.name, fold.version) for fold in (SESSION_FOLD, HISTORY_FOLD)}
+    live = LiveSessionInfo(snapshots={name: found for name, found in kept.items() if found})
+    assert [one for one in diagnose_session(session, events, live) if one.state == "fail"] == []
 
 
 def check_log(events: Sequence[Event]) -> None:
@@ -44,19 +44,19 @@ def check_log(events: Sequence[Event]) -> None:
     check_calls(events)
     check_inputs(events)
     check_questions(events)
-    history = History()
+    history = ConversationHistory()
     for event in events:
-        HISTORY.step(history, event)
-        check_messages(history.messages())
+        HISTORY_FOLD.step(history, event)
+        check_messages(history.build_messages())
 
 
 def check_states(events: Iterable[Event]) -> None:
     """Each change starts where the last one ended, and takes an edge that exists."""
-    state: State = "idle"
+    state: ActivityState = "idle"
     for body in (event.body for event in events):
         if isinstance(body, facts.StateChanged):
             assert (body.was, body.event in TRIGGERS, body.to in STATES) == (state, True, True)
-            following = step(state, next(trigger for trigger in TRIGGERS if trigger == body.event))
+            following = next_state(state, next(trigger for trigger in TRIGGERS if trigger == body.event))
             assert following == body.to, body
             state = following or state
 

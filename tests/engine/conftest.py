@@ -8,16 +8,16 @@ from tests.engine.checks import check_home
 from tests.engine.replays import replay_home
 
 from sylph.core.clock import Clock
-from sylph.engine.log import Log
-from sylph.engine.runtime import Parts, Runtime
+from sylph.engine.log.store import EventLog
+from sylph.engine.turn.runtime import Runtime, RuntimeParts
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
-    parts: list[Parts] = []
+    parts: list[RuntimeParts] = []
     init = Runtime.__init__
 
-    def noticed(self: Runtime, log: Log, given: Parts, clock: Clock | None = None) -> None:
+    def noticed(self: Runtime, log: EventLog, given: RuntimeParts, clock: Clock | None = None) -> None:
         parts.append(given)
         init(self, log, given, clock)
 

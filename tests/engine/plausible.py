@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sylph.core import facts
 from sylph.core.events import Event, Fact
 from sylph.core.messages import Usage
-from sylph.engine import compact
-from sylph.engine.history import HISTORY, History, rebuild
-from sylph.engine.summary import SUMMARY, Summary
+from sylph.engine.folds.history import HISTORY_FOLD, ConversationHistory, rebuild_history
+from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
+from sylph.engine.turn import compaction
 
 Move = tuple[str, int]
 moves = st.lists(
@@ -28,7 +28,7 @@ class Life:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.summary, self.history = Summary(), History()
+        self.summary, self.history = SessionState(), ConversationHistory()
         self.starts: list[int] = []
         self.write(facts.SessionCreated(workspace="/w", model="m/m", mode="ask"))
 
@@ -37,8 +37,8 @@ class Life:
             session="s", seq=len(self.events) + 1, ts=len(self.events), body=fact, turn=turn or self.summary.open_turn
         )
         self.events.append(event)
-        SUMMARY.step(self.summary, event)
-        HISTORY.step(self.history, event)
+        SESSION_FOLD.step(self.summary, event)
+        HISTORY_FOLD.step(self.history, event)
 
     def live(self, walk: Sequence[Move]) -> "Life":
         for name, number in walk:
@@ -46,7 +46,7 @@ class Life:
         return self
 
     def _send(self, number: int) -> None:
-        delivery: facts.Delivery = "follow" if number == 1 else "start"
+        delivery: facts.InputDelivery = "follow" if number == 1 else "start"
         text = f"message {self.summary.inputs} " * (number + 1)
         self.write(facts.InputReceived(id=f"i{self.summary.inputs + 1}", text=text, delivery=delivery))
 
@@ -108,7 +108,7 @@ class Life:
                 self.history = rebuilt(self.events)
 
     def _squeeze(self, number: int) -> None:
-        cut = compact.choose(self.history, 10 * number, compact.Squeeze())
+        cut = compaction.choose_range(self.history, 10 * number, compaction.CompactionLimits())
         if cut and not self.summary.open_calls:
             words = tuple(entry.message.text for entry in cut.old if entry.kind == "input")
             self.write(
@@ -119,5 +119,5 @@ class Life:
             )  # fmt: skip
 
 
-def rebuilt(events: Sequence[Event]) -> History:
-    return rebuild(lambda after, limit: list(events[after : after + limit]), len(events))
+def rebuilt(events: Sequence[Event]) -> ConversationHistory:
+    return rebuild_history(lambda after, limit: list(events[after : after + limit]), len(events))

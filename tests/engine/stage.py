@@ -6,60 +6,60 @@ from typing import TypeVar
 
 from sylph.core import commands, facts
 from sylph.core.errors import ToolError
-from sylph.core.events import Body, Event
-from sylph.core.plugin import Note, Plugin, Situation
-from sylph.core.provider import Chunk, Request, Text
-from sylph.core.tool import Args, Context, Judged, Question, Result, Tool
-from sylph.engine.runtime import Runtime
-from sylph.testing import Line, ScriptedProvider, say
+from sylph.core.events import Event, EventBody
+from sylph.core.plugin import ContextNote, Plugin, PrepareContext
+from sylph.core.provider import Chunk, ModelRequest, TextChunk
+from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult, UserQuestion
+from sylph.engine.turn.runtime import Runtime
+from sylph.testing import ScriptedProvider, ScriptLine, say
 
-B = TypeVar("B", bound=Body)
+B = TypeVar("B", bound=EventBody)
 
 
-class Put(Args, frozen=True):
+class Put(ToolArgs, frozen=True):
     path: str
     text: str = ""
 
 
-class Look(Args, frozen=True):
+class Look(ToolArgs, frozen=True):
     path: str
 
 
-class Say(Args, frozen=True):
+class Say(ToolArgs, frozen=True):
     text: str = ""
     times: int = 1
 
 
-async def put(args: Put, context: Context) -> Result:
+async def put(args: Put, context: ToolContext) -> ToolResult:
     (context.workspace / args.path).write_text(args.text)
-    return Result(text="written")
+    return ToolResult(text="written")
 
 
-async def look(args: Look, context: Context) -> Result:
+async def look(args: Look, context: ToolContext) -> ToolResult:
     path = context.workspace / args.path
     if not path.exists():
         raise ToolError("no such file", kind="not_found")
-    return Result(text=path.read_text())
+    return ToolResult(text=path.read_text())
 
 
-async def would_put(args: Put, context: Context) -> str:
+async def would_put(args: Put, context: ToolContext) -> str:
     return f"would write {args.path}"
 
 
-async def much(args: Say, context: Context) -> Result:
-    return Result(text=args.text * args.times)
+async def much(args: Say, context: ToolContext) -> ToolResult:
+    return ToolResult(text=args.text * args.times)
 
 
-async def boom(args: Say, context: Context) -> Result:
+async def boom(args: Say, context: ToolContext) -> ToolResult:
     raise RuntimeError("a bug in a tool")
 
 
-async def late(args: Say, context: Context) -> Result:
+async def late(args: Say, context: ToolContext) -> ToolResult:
     raise TimeoutError("the socket timed out")
 
 
-async def inquire(args: Say, context: Context) -> Result:
-    return Result(text=" ".join(await context.ask([Question(text=args.text)])))
+async def inquire(args: Say, context: ToolContext) -> ToolResult:
+    return ToolResult(text=" ".join(await context.ask([UserQuestion(text=args.text)])))
 
 
 class Props:
@@ -70,22 +70,22 @@ class Props:
         self.began, self.go = asyncio.Event(), asyncio.Event()
         self.side_by_side = asyncio.Barrier(2)
 
-    async def hold(self, args: Say, _: Context) -> Result:
+    async def hold(self, args: Say, _: ToolContext) -> ToolResult:
         self.ran.append(args.text)
         self.began.set()
         await self.go.wait()
-        return Result(text=f"did {args.text}")
+        return ToolResult(text=f"did {args.text}")
 
-    async def meet(self, _args: Say, _: Context) -> Result:
+    async def meet(self, _args: Say, _: ToolContext) -> ToolResult:
         await self.side_by_side.wait()
-        return Result(text="met")
+        return ToolResult(text="met")
 
-    async def act(self, args: Say, _: Context) -> Result:
+    async def act(self, args: Say, _: ToolContext) -> ToolResult:
         self.ran.append(args.text)
-        return Result(text=f"did {args.text}")
+        return ToolResult(text=f"did {args.text}")
 
-    def judge(self, args: Say, _: Context) -> Judged:
-        return Judged("external", "caution", f"it reaches {args.text}")
+    def judge(self, args: Say, _: ToolContext) -> CallAssessment:
+        return CallAssessment("external", "caution", f"it reaches {args.text}")
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -112,17 +112,17 @@ TOOLS = (
 class Stuck(ScriptedProvider):
     """Says its lines; where a line is empty it says `words`, then nothing, and never ends."""
 
-    def __init__(self, lines: Iterable[Line], *, words: str = "", window: int | None = None) -> None:
+    def __init__(self, lines: Iterable[ScriptLine], *, words: str = "", window: int | None = None) -> None:
         super().__init__(lines, window=window)
         self._words = words
         self.silent = asyncio.Event()
 
-    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:
         if self._lines and self._lines[0] == SILENCE:
             self.requests.append(request)
             self._lines.pop(0)
             if self._words:
-                yield Text(self._words)
+                yield TextChunk(self._words)
             self.silent.set()
             await asyncio.Event().wait()
         async for chunk in super().stream(request, body):
@@ -136,8 +136,8 @@ def noting(*texts: str, topic: str = "weather") -> Plugin:
     """A plugin that has another thing to say each time it is asked; the last one stays."""
     left = list(texts)
 
-    async def prepare(_: Situation) -> list[Note]:
-        return [Note(topic, left.pop(0) if len(left) > 1 else left[0])]
+    async def prepare(_: PrepareContext) -> list[ContextNote]:
+        return [ContextNote(topic, left.pop(0) if len(left) > 1 else left[0])]
 
     return Plugin(name="noting", prepare=(prepare,))
 
@@ -177,10 +177,10 @@ async def state(engine: Runtime, session: str, wanted: str) -> None:
 async def said(engine: Runtime, session: str, text: str) -> list[Event]:
     """Sends a message and returns all facts of the session when nothing runs any more."""
     await engine.send(session, commands.Send(text=text))
-    await engine.settled(session)
-    return await engine.read(session, limit=100_000)
+    await engine.wait_until_idle(session)
+    return await engine.read_events(session, limit=100_000)
 
 
 async def story(engine: Runtime, session: str) -> list[Event]:
-    await engine.settled(session)
-    return await engine.read(session, limit=100_000)
+    await engine.wait_until_idle(session)
+    return await engine.read_events(session, limit=100_000)

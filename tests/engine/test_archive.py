@@ -6,32 +6,32 @@ import pytest
 from tests.engine.stage import TOOLS
 
 from sylph.core import commands
-from sylph.core.archive import Wanted
 from sylph.core.errors import UserError
-from sylph.engine.archive import LogArchive
-from sylph.engine.runtime import Runtime
-from sylph.testing import begin, call, play, runtime, say
+from sylph.core.history_search import HistoryQuery
+from sylph.engine.log.search import LogSearch
+from sylph.engine.turn.runtime import Runtime
+from sylph.testing import begin_session, call_tool, play_turn, say, scripted_runtime
 
 
 async def talk(engine: Runtime, home: Path, *words: str) -> str:
-    session = await begin(engine, home)
+    session = await begin_session(engine, home)
     for said in words:
-        await play(engine, session, said)
+        await play_turn(engine, session, said)
     return session
 
 
-def archive(engine: Runtime) -> LogArchive:
-    return LogArchive(engine.log.path)
+def archive(engine: Runtime) -> LogSearch:
+    return LogSearch(engine.log.path)
 
 
 async def places(engine: Runtime, words: str, **how: object) -> list[tuple[str, str, str]]:
-    findings = await archive(engine).search(Wanted(words=words, **how))  # pyright: ignore[reportArgumentType]
+    findings = await archive(engine).search(HistoryQuery(words=words, **how))  # pyright: ignore[reportArgumentType]
     return [(found.session, found.role, found.text) for found in findings.found]
 
 
 async def test_words_are_found_wherever_they_were_said(home: Path) -> None:
-    lines = [call("put", path="Zebra.txt"), say("I wrote about the ZEBRA."), say("Nothing.")]
-    async with runtime(home, lines, tools=TOOLS) as engine:
+    lines = [call_tool("put", path="Zebra.txt"), say("I wrote about the ZEBRA."), say("Nothing.")]
+    async with scripted_runtime(home, lines, tools=TOOLS) as engine:
         first = await talk(engine, home, "tell me of a zebra")
         await talk(engine, home, "and of a horse")
         found = await places(engine, "zebra")
@@ -44,7 +44,7 @@ async def test_words_are_found_wherever_they_were_said(home: Path) -> None:
 
 
 async def test_a_phrase_stays_together_and_odd_characters_are_found(home: Path) -> None:
-    async with runtime(home, [say('She said "Größe\n17" \\ twice')]) as engine:
+    async with scripted_runtime(home, [say('She said "Größe\n17" \\ twice')]) as engine:
         session = await talk(engine, home, "what did she say?")
         assert await places(engine, '"what did she"') == [(session, "user", "what did she say?")]
         assert await places(engine, '"did what"') == []
@@ -53,9 +53,9 @@ async def test_a_phrase_stays_together_and_odd_characters_are_found(home: Path) 
 
 
 async def test_the_number_of_places_is_bounded(home: Path) -> None:
-    async with runtime(home, [say("echo")] * 5) as engine:
+    async with scripted_runtime(home, [say("echo")] * 5) as engine:
         session = await talk(engine, home, *["echo"] * 5)
-        findings = await archive(engine).search(Wanted(words="echo", limit=3))
+        findings = await archive(engine).search(HistoryQuery(words="echo", limit=3))
         assert (len(findings.found), findings.more) == (3, True)
         assert [found.seq for found in findings.found] == sorted((found.seq for found in findings.found), reverse=True)
         whole = await archive(engine).fact(session[:8], findings.found[0].seq)
@@ -65,10 +65,10 @@ async def test_the_number_of_places_is_bounded(home: Path) -> None:
 
 
 async def test_deleted_sessions_and_erased_secrets_are_not_found(home: Path) -> None:
-    async with runtime(home, [say("the password is hunter22"), say("xyzzy")]) as engine:
+    async with scripted_runtime(home, [say("the password is hunter22"), say("xyzzy")]) as engine:
         kept = await talk(engine, home, "tell me")
         gone = await talk(engine, home, "say it")
-        assert await engine.erase(kept, "hunter22")
+        assert await engine.erase_secret(kept, "hunter22")
         assert await places(engine, "hunter22") == []
         await engine.send(gone, commands.Delete())
         assert await places(engine, "xyzzy") == []
@@ -78,18 +78,18 @@ async def test_deleted_sessions_and_erased_secrets_are_not_found(home: Path) -> 
 
 
 async def test_nothing_to_look_for_is_refused(home: Path) -> None:
-    async with runtime(home, []) as engine:
+    async with scripted_runtime(home, []) as engine:
         with pytest.raises(UserError, match="nothing to look for"):
-            await archive(engine).search(Wanted(words="  "))
+            await archive(engine).search(HistoryQuery(words="  "))
 
 
 async def test_only_the_sessions_of_one_workspace_can_be_wanted(home: Path) -> None:
     other = home / "other"
     other.mkdir()
-    async with runtime(home, [say("zebra")] * 2) as engine:
+    async with scripted_runtime(home, [say("zebra")] * 2) as engine:
         here, there = await talk(engine, home, "one"), await talk(engine, other, "two")
         assert {session for session, _, _ in await places(engine, "zebra")} == {here, there}
         assert {session for session, _, _ in await places(engine, "zebra", workspace=str(other))} == {there}
-        seq = (await archive(engine).search(Wanted(words="zebra", session=here))).found[0].seq
+        seq = (await archive(engine).search(HistoryQuery(words="zebra", session=here))).found[0].seq
         assert await archive(engine).fact(here, seq)
         assert await archive(engine).fact(here, seq, str(other)) is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sylph.core import facts, signals
 from sylph.core.events import Event
-from sylph.engine.bus import Bus
+from sylph.engine.log.event_bus import EventBus
 
 SESSION = "s"
 
@@ -19,7 +19,7 @@ class Story:
 
     def __init__(self, *, size: int) -> None:
         self.facts: list[Event] = []
-        self.bus = Bus(self._read, size=size)
+        self.bus = EventBus(self._read, size=size)
 
     def _read(self, session: str, after: int, limit: int) -> list[Event]:
         return [event for event in self.facts if event.seq > after and event.session == session][: min(limit, 3)]
@@ -76,7 +76,7 @@ def test_facts_are_seen_once_and_in_order_by_everybody(
     readers = {min(place, len(moves)): after for place, after in readers.items()}
     for after, seen in asyncio.run(_watched(story, moves, readers, seed)):
         assert [event.seq for event in seen if event.seq] == list(range(after + 1, len(story.facts) + 1))
-    assert not story.bus.watched(SESSION)
+    assert not story.bus.is_watched(SESSION)
 
 
 @given(moves=st.text("fs.", max_size=60), size=st.integers(1, 4), seed=st.integers(0, 1000))
@@ -110,14 +110,14 @@ def test_one_reader_of_several_sessions_misses_no_fact_of_any(moves: list[tuple[
 
 async def _several(moves: list[tuple[str, str, bool]], size: int) -> None:
     story, seen = Stories(size=size), list[Event]()
-    reader = story.bus.reader()
+    reader = story.bus.open_reader()
     places = {"a": 0, "b": 0, "c": 0}
     for session, move, on in moves:
         match move:
             case "t":
                 seen += reader.take()
                 places |= reader.after
-                reader.leave(session)
+                reader.unfollow(session)
                 if on:
                     reader.follow(session, places[session])
             case _:
@@ -131,12 +131,12 @@ async def _several(moves: list[tuple[str, str, bool]], size: int) -> None:
         written = [event.seq for event in story.facts if event.session == session]
         assert [event.seq for event in seen if event.session == session and event.seq] == written
     reader.close()
-    assert not any(story.bus.watched(session) for session in "abc")
+    assert not any(story.bus.is_watched(session) for session in "abc")
 
 
 async def test_what_waits_is_bounded_by_its_size_as_well() -> None:
     story = Stories(size=1000)
-    reader = story.bus.reader()
+    reader = story.bus.open_reader()
     reader.follow("a")
     assert not reader.take()
     for _ in range(5):
@@ -170,11 +170,11 @@ async def test_nothing_is_published_to_nobody() -> None:
     watch = story.bus.watch(SESSION, after=1)
     waiting = asyncio.ensure_future(anext(watch))
     await asyncio.sleep(0)
-    assert story.bus.watched(SESSION)
+    assert story.bus.is_watched(SESSION)
     story.signal()
     assert (await waiting).seq == 0
     await _ends(watch)
-    assert not story.bus.watched(SESSION)
+    assert not story.bus.is_watched(SESSION)
 
 
 async def _ends(watch: AsyncGenerator[Event, None]) -> None:

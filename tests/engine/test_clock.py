@@ -6,24 +6,24 @@ import pytest
 from tests.engine.stage import TOOLS, bodies, outcomes, story
 
 from sylph.core import facts
-from sylph.core.provider import Reply, Request
-from sylph.testing import FakeClock, begin, call, play, runtime, say
+from sylph.core.provider import ModelReply, ModelRequest
+from sylph.testing import FakeClock, begin_session, call_tool, play_turn, say, scripted_runtime
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, 86_400.0 * 365])
 async def test_a_turn_goes_on_when_the_clock_jumps(home: Path, jump: float) -> None:
     clock = FakeClock()
 
-    def leap(_: Request) -> Reply:
+    def leap(_: ModelRequest) -> ModelReply:
         clock.advance(jump)
-        return call("look", path="a.txt")
+        return call_tool("look", path="a.txt")
 
-    async with runtime(home, [leap, say("Done."), say("Again.")], tools=TOOLS, clock=clock) as engine:
-        session = await begin(engine, home)
-        await play(engine, session, "go")
-        await play(engine, session, "and again")
+    async with scripted_runtime(home, [leap, say("Done."), say("Again.")], tools=TOOLS, clock=clock) as engine:
+        session = await begin_session(engine, home)
+        await play_turn(engine, session, "go")
+        await play_turn(engine, session, "and again")
         events = await story(engine, session)
-        (verified,) = await engine.verify(session)
+        (verified,) = await engine.verify_sessions(session)
     assert (outcomes(events), verified.ok) == (["finished", "finished"], True)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert all(ended.ms >= 0 for ended in bodies(events, facts.TurnEnded))

@@ -6,15 +6,17 @@ from pathlib import Path
 from tests.engine.stage import Props, ended, seen, state, story
 
 from sylph.core import commands, facts
-from sylph.engine.turn import Limits
-from sylph.testing import begin, call, runtime, say
+from sylph.engine.turn.agent_loop import TurnLimits
+from sylph.testing import begin_session, call_tool, say, scripted_runtime
 
-SHORT = Limits(seconds=0.4)
+SHORT = TurnLimits(seconds=0.4)
 
 
 async def test_a_person_who_thinks_does_not_use_up_the_time_of_the_turn(home: Path) -> None:
-    async with runtime(home, [call("ask", text="Which?"), say("Blue.")], tools=Props().tools, limits=SHORT) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(
+        home, [call_tool("ask", text="Which?"), say("Blue.")], tools=Props().tools, limits=SHORT
+    ) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         asked = await seen(engine, session, facts.Asked)
         await asyncio.sleep(0.6)
@@ -25,8 +27,8 @@ async def test_a_person_who_thinks_does_not_use_up_the_time_of_the_turn(home: Pa
 
 async def test_nor_does_a_pause(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools, limits=SHORT) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools, limits=SHORT) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         await props.began.wait()
         await engine.send(session, commands.Pause())
@@ -40,9 +42,9 @@ async def test_nor_does_a_pause(home: Path) -> None:
 
 async def test_what_was_left_when_the_person_was_asked_is_all_there_is_afterwards(home: Path) -> None:
     props = Props()
-    lines = [call("ask", text="Which?"), call("hold"), say("Never.")]
-    async with runtime(home, lines, tools=props.tools, limits=SHORT) as engine:
-        session = await begin(engine, home)
+    lines = [call_tool("ask", text="Which?"), call_tool("hold"), say("Never.")]
+    async with scripted_runtime(home, lines, tools=props.tools, limits=SHORT) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         asked = await seen(engine, session, facts.Asked)
         await asyncio.sleep(0.6)

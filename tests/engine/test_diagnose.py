@@ -14,18 +14,18 @@ from tests.engine.plausible import Life, moves
 from tests.engine.stage import TOOLS, Props, said, seen
 
 from sylph.core import commands, facts
-from sylph.core.errors import Trouble
-from sylph.core.events import Carried, Event, Fact
-from sylph.core.run import Job
-from sylph.engine.diagnose import CHECKS, diagnose
-from sylph.engine.diagnosis.finding import Finding, Live
-from sylph.engine.divergence import Divergence
-from sylph.engine.examine import examine, journals
-from sylph.engine.history import History
-from sylph.engine.replay import Replayed
-from sylph.engine.summary import SUMMARY, Summary
+from sylph.core.command_run import BackgroundJob
+from sylph.core.errors import ErrorReport
+from sylph.core.events import Event, Fact, UnreadableRecord
+from sylph.diagnosis.checks import CHECKS, diagnose_session
+from sylph.diagnosis.collect import examine_session, journal_states
+from sylph.diagnosis.finding import DiagnosisFinding, LiveSessionInfo
+from sylph.engine.folds.history import ConversationHistory
+from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
 from sylph.interfaces.cli.main import sylph
-from sylph.testing import ScriptedProvider, begin, call, play, runtime, say
+from sylph.replay.divergence import Divergence
+from sylph.replay.player import ReplayResult
+from sylph.testing import ScriptedProvider, begin_session, call_tool, play_turn, say, scripted_runtime
 
 Changes = Mapping[str, Fact | tuple[Fact, ...] | None]
 
@@ -43,24 +43,24 @@ def requested(size: int, *, head: str = "h") -> facts.ModelRequested:
 
 
 def failed(kind: str, *, retry: int | None = None) -> facts.ModelFailed:
-    return facts.ModelFailed(model="m/m", trouble=Trouble(kind, "It did not work."), attempt=1, retry_ms=retry)
+    return facts.ModelFailed(model="m/m", trouble=ErrorReport(kind, "It did not work."), attempt=1, retry_ms=retry)
 
 
 def decided(decision: facts.Decision = "allow") -> facts.ToolDecided:
     return facts.ToolDecided(call="t1_c1", decision=decision, reason="", by="mode", effect="write", risk="safe")
 
 
-def started(recourse: facts.Recourse = "by_content") -> facts.ToolStarted:
+def started(recourse: facts.RecoveryMethod = "by_content") -> facts.ToolStarted:
     return facts.ToolStarted(call="t1_c1", effect="write", recourse=recourse)
 
 
 def finished(kind: str = "") -> facts.ToolFinished:
-    trouble = Trouble(kind, "…") if kind else None
+    trouble = ErrorReport(kind, "…") if kind else None
     return facts.ToolFinished(call="t1_c1", ok=not kind, output="…", trouble=trouble)
 
 
-def ended(outcome: facts.Outcome, kind: str = "") -> facts.TurnEnded:
-    return facts.TurnEnded(outcome=outcome, trouble=Trouble(kind, "This is why.") if kind else None)
+def ended(outcome: facts.TurnOutcome, kind: str = "") -> facts.TurnEnded:
+    return facts.TurnEnded(outcome=outcome, trouble=ErrorReport(kind, "This is why.") if kind else None)
 
 
 def asked() -> facts.Asked:
@@ -116,18 +116,18 @@ def events(told: Iterable[Fact]) -> list[Event]:
     return made
 
 
-def found(events: list[Event], live: Live | None = None) -> list[Finding]:
-    return [one for one in diagnose("s", events, live or Live()) if one.state != "ok"]
+def found(events: list[Event], live: LiveSessionInfo | None = None) -> list[DiagnosisFinding]:
+    return [one for one in diagnose_session("s", events, live or LiveSessionInfo()) if one.state != "ok"]
 
 
-def states(events: list[Event], live: Live | None = None) -> list[tuple[str, str]]:
+def states(events: list[Event], live: LiveSessionInfo | None = None) -> list[tuple[str, str]]:
     return [(one.check, one.state) for one in found(events, live)]
 
 
 def test_a_healthy_session_has_no_findings_and_every_check_says_so() -> None:
     assert found(story()) == []
-    told = diagnose("s", story(), Live())
-    assert [one.check for one in told] == [check.name for check in CHECKS if check.fine]
+    told = diagnose_session("s", story(), LiveSessionInfo())
+    assert [one.check for one in told] == [check.name for check in CHECKS if check.ok_message]
     assert told[0].message == "16 facts, all readable, the chain holds"
 
 
@@ -140,10 +140,10 @@ def before(name: str, *more: Fact) -> Changes:
 
 
 INTERRUPTED = ("turns", "warn")
-DAMAGED = Carried(type="tool.finished", raw=b"{", why="damaged: cut off")
-NEWER = Carried(type="dream.dreamt", raw=b"{}", why="unknown type")
+DAMAGED = UnreadableRecord(type="tool.finished", raw=b"{", why="damaged: cut off")
+NEWER = UnreadableRecord(type="dream.dreamt", raw=b"{}", why="unknown type")
 ERASED = facts.SessionErased(facts={"2": "x"}, why="a key")
-UNSQUEEZED = facts.CompactionFailed(why="", trouble=Trouble("x", "No."))
+UNSQUEEZED = facts.CompactionFailed(why="", trouble=ErrorReport("x", "No."))
 ANSWERED = facts.Answered(id="t1_q1", answer="a")
 RESUMED = (facts.TurnResumed(attempt=1), change("processing", "resume_turn", "scouting"), HEALTHY["processing"])
 DREAMT = (change("processing", "dream", "dreaming"), change("dreaming", "resume_turn", "scouting"))
@@ -284,7 +284,7 @@ def test_an_effect_left_open_says_what_a_resume_will_make_of_it(
     recourse: Any, journal: Any, state: str, words: str
 ) -> None:
     told = story({"running": started(recourse)}, upto="running")
-    live = Live(journals={"t1_c1": journal} if journal else {})
+    live = LiveSessionInfo(journals={"t1_c1": journal} if journal else {})
     assert states(told, live) == [INTERRUPTED, ("effects", state)]
     (effect,) = [one for one in found(told, live) if one.check == "effects"]
     assert words in effect.message
@@ -306,7 +306,7 @@ def test_what_names_another_turn_is_found() -> None:
 
 
 def test_what_a_living_process_does_is_not_wrong() -> None:
-    live = Live(pid=7)
+    live = LiveSessionInfo(pid=7)
     assert states(story(upto="running"), live) == [("turns", "note"), ("effects", "note"), ("lease", "note")]
     assert states(story(upto="first"), live) == [("turns", "note"), ("model", "note"), ("lease", "note")]
     waits = story({"running": (started(), asked())}, upto="running")
@@ -343,18 +343,18 @@ def test_a_clock_that_went_back_is_noted() -> None:
 
 
 def test_what_verify_finds_is_passed_on() -> None:
-    trouble = Trouble(
+    trouble = ErrorReport(
         "record_changed", "Fact 3 of s is not what was written.", {"seq": "3"}, ("Compare with a backup.",)
     )
-    (one,) = found(story(), Live(problems=(trouble,)))
+    (one,) = found(story(), LiveSessionInfo(problems=(trouble,)))
     assert (one.check, one.state, one.evidence) == ("log", "fail", (3,))
     assert "Compare with a backup." in one.next
 
 
 def _summary(upto: int) -> bytes:
-    state = Summary()
+    state = SessionState()
     for event in story()[:upto]:
-        SUMMARY.step(state, event)
+        SESSION_FOLD.step(state, event)
     return msgspec.msgpack.encode(state)
 
 
@@ -368,35 +368,39 @@ def _summary(upto: int) -> bytes:
     ],
 )
 def test_a_snapshot_says_what_the_log_says(kept: tuple[int, bytes], expected: list[tuple[str, str]]) -> None:
-    assert states(story(), Live(snapshots={"summary": kept})) == expected
+    assert states(story(), LiveSessionInfo(snapshots={"summary": kept})) == expected
 
 
 def test_a_snapshot_that_is_far_behind_is_noted() -> None:
     long = story(after("idle", *[facts.SessionRenamed(title="x")] * 5_000))
     kept = {"summary": (9, _summary(9))}
-    assert states(long, Live(snapshots=kept)) == [("snapshots", "note")]
-    assert states(long, Live(snapshots=kept, pid=7)) == [("lease", "note")]
+    assert states(long, LiveSessionInfo(snapshots=kept)) == [("snapshots", "note")]
+    assert states(long, LiveSessionInfo(snapshots=kept, pid=7)) == [("lease", "note")]
 
 
 def test_a_history_that_is_not_the_logs_is_found() -> None:
-    kept = msgspec.msgpack.encode(History(summary="what never was"))
-    assert states(story(), Live(snapshots={"history": (9, kept)})) == [("snapshots", "fail")]
+    kept = msgspec.msgpack.encode(ConversationHistory(summary="what never was"))
+    assert states(story(), LiveSessionInfo(snapshots={"history": (9, kept)})) == [("snapshots", "fail")]
 
 
 def test_jobs_and_locks() -> None:
-    jobs = [Job(id=state, command="make", state=state) for state in ("running", "ended", "lost")]
-    live = Live(jobs=jobs, left=True)
+    jobs = [BackgroundJob(id=state, command="make", state=state) for state in ("running", "ended", "lost")]
+    live = LiveSessionInfo(jobs=jobs, stale_lock=True)
     assert states(story(), live) == [("jobs", "note"), ("jobs", "warn"), ("lease", "note")]
-    assert "cannot be told" in found(story(), Live(pid=-1))[-1].message
+    assert "cannot be told" in found(story(), LiveSessionInfo(pid=-1))[-1].message
 
 
 def test_a_replay_is_told_where_there_was_one() -> None:
-    same = Replayed(session="s", events=16, matched=16, prompts=2)
-    differs = Replayed(session="s", events=16, matched=4, prompts=0, divergence=Divergence(seq=5, what="It is not."))
-    (fine,) = [one for one in diagnose("s", story(), Live(replayed=same)) if one.check == "replay"]
-    assert fine == Finding("replay", "ok", "16 facts and 2 prompts came out byte for byte")
-    assert states(story(), Live(replayed=differs)) == [("replay", "warn")]
-    assert states(story(), Live(replayed=Trouble("erased", "Something was erased."))) == [("replay", "note")]
+    same = ReplayResult(session="s", events=16, matched=16, prompts=2)
+    differs = ReplayResult(
+        session="s", events=16, matched=4, prompts=0, divergence=Divergence(seq=5, what="It is not.")
+    )
+    (fine,) = [one for one in diagnose_session("s", story(), LiveSessionInfo(replayed=same)) if one.check == "replay"]
+    assert fine == DiagnosisFinding("replay", "ok", "16 facts and 2 prompts came out byte for byte")
+    assert states(story(), LiveSessionInfo(replayed=differs)) == [("replay", "warn")]
+    assert states(story(), LiveSessionInfo(replayed=ErrorReport("erased", "Something was erased."))) == [
+        ("replay", "note")
+    ]
 
 
 def _commands(text: str) -> list[list[str]]:
@@ -404,9 +408,13 @@ def _commands(text: str) -> list[list[str]]:
 
 
 def test_every_next_action_is_a_command_that_there_is() -> None:
-    live = Live(jobs=[Job(id="t1_c1", command="make", state="lost")], left=True, snapshots={"summary": (99, b"")})
+    live = LiveSessionInfo(
+        jobs=[BackgroundJob(id="t1_c1", command="make", state="lost")],
+        stale_lock=True,
+        snapshots={"summary": (99, b"")},
+    )
     everything = [one for changes, _, _ in WRONG.values() for one in found(story(changes), live)]
-    everything += found(story(upto="running")) + found(story(upto="first"), Live(pid=7)) + found([])
+    everything += found(story(upto="running")) + found(story(upto="first"), LiveSessionInfo(pid=7)) + found([])
     context = click.Context(sylph)
     for one in everything:
         assert any(step.startswith("sylph ") for step in one.next), one
@@ -422,46 +430,46 @@ def test_every_next_action_is_a_command_that_there_is() -> None:
 @given(moves, st.booleans())
 def test_whatever_could_have_happened_can_be_diagnosed(walk: list[tuple[str, int]], alive: bool) -> None:
     told = Life().live(walk).events
-    for one in diagnose("s", told, Live(pid=int(alive))):
+    for one in diagnose_session("s", told, LiveSessionInfo(pid=int(alive))):
         assert one.state == "ok" or one.next
         assert one.state != "fail" or one.check in ("calls", "states", "questions"), one
 
 
 async def test_a_real_session_is_examined_with_all_there_is(home: Path) -> None:
-    provider = ScriptedProvider([call("put", path="a", text="b"), say("Done.")])
-    async with runtime(home, provider, tools=TOOLS) as engine:
-        session = await begin(engine, home)
-        await play(engine, session, "do it")
-        told = await examine(engine, session, lambda _: (provider,))
+    provider = ScriptedProvider([call_tool("put", path="a", text="b"), say("Done.")])
+    async with scripted_runtime(home, provider, tools=TOOLS) as engine:
+        session = await begin_session(engine, home)
+        await play_turn(engine, session, "do it")
+        told = await examine_session(engine, session, lambda _: (provider,))
     assert [(one.check, one.state) for one in told if one.state != "ok"] == []
     assert [one.check for one in told] == [check.name for check in CHECKS]
 
 
 async def test_a_session_at_work_and_one_that_was_left(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         await seen(engine, session, facts.ToolStarted)
-        told = await examine(engine, session, lambda _: ())
+        told = await examine_session(engine, session, lambda _: ())
         assert {(one.check, one.state) for one in told if one.state != "ok"} == {
             ("turns", "note"),
             ("effects", "note"),
             ("lease", "note"),
         }
-    async with runtime(home, [say("Done.")], tools=props.tools) as engine:
-        told = await examine(engine, session, lambda _: (ScriptedProvider([]),))
+    async with scripted_runtime(home, [say("Done.")], tools=props.tools) as engine:
+        told = await examine_session(engine, session, lambda _: (ScriptedProvider([]),))
         assert {(one.check, one.state) for one in told if one.state != "ok"} == {("turns", "warn"), ("effects", "warn")}
         await engine.send(session, commands.Continue())
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
         await said(engine, session, "and now?")
 
 
 async def test_journals_tell_what_became_of_commands(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
     runs = home / "data" / "runs"
@@ -470,26 +478,26 @@ async def test_journals_tell_what_became_of_commands(home: Path) -> None:
     ended = b'{"ended":{"bytes":0,"head":0}}\n'
     for name, journal in (("t1_c1", intent), ("t1_c2", intent + ended), ("t1_c3", b"")):
         (runs / f"{session}.{name}.run").write_bytes(journal)
-    async with runtime(home, [], tools=props.tools) as engine:
-        assert journals(engine.executor.runner, session) == {"t1_c1": "lost", "t1_c2": "ended"}
+    async with scripted_runtime(home, [], tools=props.tools) as engine:
+        assert journal_states(engine.executor.runner, session) == {"t1_c1": "lost", "t1_c2": "ended"}
     for path in runs.iterdir():
         path.unlink()
 
 
 async def test_a_session_that_cannot_be_run_again_says_why(home: Path) -> None:
-    async with runtime(home, [say("Hello.")]) as engine:
-        session = await begin(engine, home)
-        await play(engine, session, "my password is hunter2")
-        await engine.erase(session, "hunter2")
-        told = await examine(engine, session, lambda _: ())
+    async with scripted_runtime(home, [say("Hello.")]) as engine:
+        session = await begin_session(engine, home)
+        await play_turn(engine, session, "my password is hunter2")
+        await engine.erase_secret(session, "hunter2")
+        told = await examine_session(engine, session, lambda _: ())
     assert {(one.check, one.state) for one in told if one.state != "ok"} == {("log", "note"), ("replay", "note")}
 
 
 async def test_a_tampered_session_is_broken_and_not_run_again(tmp_path: Path) -> None:
-    async with runtime(tmp_path, [say("Hello.")]) as engine:
-        session = await begin(engine, tmp_path)
-        await play(engine, session, "hello")
-        await engine.log.change(lambda db: db.execute("update event set actor = 'x' where seq = 3"))
-        told = await examine(engine, session, lambda _: ())
+    async with scripted_runtime(tmp_path, [say("Hello.")]) as engine:
+        session = await begin_session(engine, tmp_path)
+        await play_turn(engine, session, "hello")
+        await engine.log.execute_change(lambda db: db.execute("update event set actor = 'x' where seq = 3"))
+        told = await examine_session(engine, session, lambda _: ())
     assert [one.check for one in told if one.state == "fail"] == ["log"]
     assert "replay" not in [one.check for one in told]

@@ -8,29 +8,29 @@ from msgspec import Meta
 from sylph.core import facts
 from sylph.core.errors import ToolError
 from sylph.core.events import Event
-from sylph.core.tool import Args, Context, Result, Tool
-from sylph.testing import begin, call, kinds, play, runtime, say
+from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult
+from sylph.testing import begin_session, call_tool, fact_types, play_turn, say, scripted_runtime
 
 
-class Put(Args, frozen=True):
+class Put(ToolArgs, frozen=True):
     path: Annotated[str, Meta(description="where")]
     text: str
 
 
-class Look(Args, frozen=True):
+class Look(ToolArgs, frozen=True):
     path: str
 
 
-async def put(args: Put, context: Context) -> Result:
+async def put(args: Put, context: ToolContext) -> ToolResult:
     (context.workspace / args.path).write_text(args.text)
-    return Result(text="written")
+    return ToolResult(text="written")
 
 
-async def look(args: Look, context: Context) -> Result:
+async def look(args: Look, context: ToolContext) -> ToolResult:
     path = context.workspace / args.path
     if not path.exists():
         raise ToolError("no such file", kind="not_found")
-    return Result(text=path.read_text())
+    return ToolResult(text=path.read_text())
 
 
 TOOLS = (
@@ -48,10 +48,12 @@ def ended(events: list[Event]) -> facts.TurnEnded:
 
 
 async def test_a_tool_turn_is_a_short_list_of_facts(tmp_path: Path) -> None:
-    async with runtime(tmp_path, [call("put", path="a.txt", text="hello"), say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, tmp_path)
-        seen = await play(engine, session, "write it")
-    assert kinds(seen) == [
+    async with scripted_runtime(
+        tmp_path, [call_tool("put", path="a.txt", text="hello"), say("Done.")], tools=TOOLS
+    ) as engine:
+        session = await begin_session(engine, tmp_path)
+        seen = await play_turn(engine, session, "write it")
+    assert fact_types(seen) == [
         "input.received",
         "turn.started",
         "state.changed",
@@ -72,8 +74,10 @@ async def test_a_tool_turn_is_a_short_list_of_facts(tmp_path: Path) -> None:
 
 
 async def test_asking_is_an_event_and_the_answer_is_a_command(tmp_path: Path) -> None:
-    async with runtime(tmp_path, [call("put", path="a.txt", text="x"), say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, tmp_path, mode="ask")
-        seen = await play(engine, session, "write it")
-    assert kinds(seen)[7:12] == ["asked", "state.changed", "answered", "state.changed", "tool.decided"]
+    async with scripted_runtime(
+        tmp_path, [call_tool("put", path="a.txt", text="x"), say("Done.")], tools=TOOLS
+    ) as engine:
+        session = await begin_session(engine, tmp_path, mode="ask")
+        seen = await play_turn(engine, session, "write it")
+    assert fact_types(seen)[7:12] == ["asked", "state.changed", "answered", "state.changed", "tool.decided"]
     assert (tmp_path / "a.txt").exists()

@@ -10,12 +10,12 @@ from tests.engine.checks import check_messages
 from tests.engine.plausible import Life, Move, moves, rebuilt
 
 from sylph.core import facts
-from sylph.core.events import Carried, Event, Fact
+from sylph.core.events import Event, Fact, UnreadableRecord
 from sylph.core.messages import Message
-from sylph.engine.fold import Fold
-from sylph.engine.history import HISTORY, NO_RESULT, History
-from sylph.engine.summary import SUMMARY, Summary
-from sylph.engine.tasks import tasks
+from sylph.engine.folds.fold import Fold
+from sylph.engine.folds.history import HISTORY_FOLD, NO_RESULT, ConversationHistory
+from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
+from sylph.engine.folds.tasks import build_tasks
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -40,24 +40,24 @@ def _events(*new: Fact) -> list[Event]:
 def test_a_snapshot_anywhere_and_the_rest_make_the_whole(walk: list[Move], place: int) -> None:
     events = Life().live(walk).events
     before, after = events[: place % (len(events) + 1)], events[place % (len(events) + 1) :]
-    assert _fold(SUMMARY, after, _kept(SUMMARY, _fold(SUMMARY, before))) == _fold(SUMMARY, events)
-    assert _fold(HISTORY, after, _kept(HISTORY, _fold(HISTORY, before))) == _fold(HISTORY, events)
+    assert _fold(SESSION_FOLD, after, _kept(SESSION_FOLD, _fold(SESSION_FOLD, before))) == _fold(SESSION_FOLD, events)
+    assert _fold(HISTORY_FOLD, after, _kept(HISTORY_FOLD, _fold(HISTORY_FOLD, before))) == _fold(HISTORY_FOLD, events)
 
 
 @given(moves)
 def test_a_rebuilt_history_is_the_one_that_grew(walk: list[Move]) -> None:
     life = Life().live(walk)
-    assert rebuilt(life.events).messages() == life.history.messages()
-    grown = _fold(HISTORY, life.events)
-    assert grown.lost or grown.messages() == life.history.messages()
+    assert rebuilt(life.events).build_messages() == life.history.build_messages()
+    grown = _fold(HISTORY_FOLD, life.events)
+    assert grown.lost or grown.build_messages() == life.history.build_messages()
 
 
 @given(moves)
 def test_every_prefix_of_every_life_is_something_a_provider_accepts(walk: list[Move]) -> None:
-    state = History()
+    state = ConversationHistory()
     for event in Life().live(walk).events:
-        HISTORY.step(state, event)
-        check_messages(state.messages())
+        HISTORY_FOLD.step(state, event)
+        check_messages(state.build_messages())
 
 
 @given(moves)
@@ -67,14 +67,14 @@ def test_no_word_of_the_person_gets_lost(walk: list[Move]) -> None:
     began = [fact.input for event in life.events if isinstance(fact := event.body, facts.TurnStarted)]
     began += [fact.id for event in life.events if isinstance(fact := event.body, facts.InputDelivered)]
     texts = {fact.id: fact.text for event in life.events if isinstance(fact := event.body, facts.InputReceived)}
-    shown = "\n".join(message.text for message in life.history.messages())
+    shown = "\n".join(message.text for message in life.history.build_messages())
     assert all(texts[id] in shown for id in began)
 
 
 @given(moves)
 def test_tasks_are_the_turns_of_a_session(walk: list[Move]) -> None:
     life = Life().live(walk)
-    found = tasks(life.events)
+    found = build_tasks(life.events)
     assert [task.turn for task in found] == [f"t{number + 1}" for number in range(life.summary.turns)]
     assert [task.turn for task in found if task.outcome == "open"] == [life.summary.open_turn] * bool(
         life.summary.open_turn
@@ -84,7 +84,7 @@ def test_tasks_are_the_turns_of_a_session(walk: list[Move]) -> None:
 def test_notes_stand_before_the_message_they_came_with() -> None:
     told = [facts.ContextAdded(topic=topic, text="…") for topic in ("date", "mode")]
     events = _events(facts.InputReceived(id="i1", text="hello"), facts.TurnStarted(input="i1"), *told)
-    texts = [message.text for message in _fold(HISTORY, events).messages()]
+    texts = [message.text for message in _fold(HISTORY_FOLD, events).build_messages()]
     assert [text.partition("\n")[0] for text in texts] == [
         '<context topic="date">',
         '<context topic="mode">',
@@ -98,35 +98,35 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
         facts.ToolCalled(call="t1_c1", name="look", arguments="{}"),
         facts.ToolFinished(call="t0_c9", ok=True, output="of another branch"),
     )
-    assert _fold(HISTORY, events).messages()[1:] == (Message("tool", NO_RESULT, call="t1_c1"),)
+    assert _fold(HISTORY_FOLD, events).build_messages()[1:] == (Message("tool", NO_RESULT, call="t1_c1"),)
 
 
 def test_a_call_that_belongs_to_no_answer_is_left_out() -> None:
     events = _events(facts.ToolCalled(call="t1_c1", name="look", arguments="{}"))
-    assert _fold(HISTORY, events).messages() == ()
+    assert _fold(HISTORY_FOLD, events).build_messages() == ()
 
 
 def test_tokens_are_counted_by_the_provider_and_estimated_from_there() -> None:
     life = Life().live([("send", 0), ("start", 0), ("answer", 1)])
-    before = life.history.tokens()
+    before = life.history.estimate_tokens()
     life.write(facts.ToolFinished(call="t1_c1", ok=True, output="x" * 400))
-    assert (before, life.history.tokens()) == (110, 210)
+    assert (before, life.history.estimate_tokens()) == (110, 210)
 
 
 def test_a_record_nobody_can_read_changes_nothing_but_the_place() -> None:
-    (event,) = _events(Carried(type="dream.dreamt", raw=b"{}", why="unknown type"))
-    assert _fold(SUMMARY, [event]) == Summary(seq=1, updated=1)
-    assert _fold(HISTORY, [event]) == History()
+    (event,) = _events(UnreadableRecord(type="dream.dreamt", raw=b"{}", why="unknown type"))
+    assert _fold(SESSION_FOLD, [event]) == SessionState(seq=1, updated=1)
+    assert _fold(HISTORY_FOLD, [event]) == ConversationHistory()
 
 
 def test_what_a_session_costs_is_unknown_until_something_is_known() -> None:
     free = facts.ModelResponded(model="m/m", text="", finish="stop")
     paid = facts.ModelResponded(model="m/m", text="", finish="stop", cost=7)
-    assert [_fold(SUMMARY, _events(*new)).cost for new in ([free], [paid, free, paid])] == [None, 14]
-    (task,) = tasks(_events(facts.TurnStarted(input="i1"), free, paid, paid))
+    assert [_fold(SESSION_FOLD, _events(*new)).cost for new in ([free], [paid, free, paid])] == [None, 14]
+    (task,) = build_tasks(_events(facts.TurnStarted(input="i1"), free, paid, paid))
     assert task.cost == 14
 
 
 def test_the_plan_is_the_last_one_told() -> None:
-    one, two = (facts.PlanUpdated(steps=(facts.Step(text),)) for text in ("look", "act"))
-    assert _fold(SUMMARY, _events(one, two)).plan == two.steps
+    one, two = (facts.PlanUpdated(steps=(facts.PlanStep(text),)) for text in ("look", "act"))
+    assert _fold(SESSION_FOLD, _events(one, two)).plan == two.steps

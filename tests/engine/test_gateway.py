@@ -11,14 +11,14 @@ from sylph.core import facts, signals
 from sylph.core.errors import FailureKind, NoModel, ProviderError
 from sylph.core.events import Fact, Signal
 from sylph.core.messages import Message, Usage
-from sylph.core.provider import Alive, Arguments, Chunk, ModelInfo, Reasoning, Request, Text
-from sylph.engine.breaker import Breaker
-from sylph.engine.gateway import Answer, Call, Gateway, Patience, Voice, cost
-from sylph.engine.slots import Slots
-from sylph.testing import FakeClock, Line, ScriptedProvider, say
+from sylph.core.provider import ArgumentsChunk, Chunk, KeepAlive, ModelInfo, ModelRequest, ReasoningChunk, TextChunk
+from sylph.engine.model.circuit_breaker import CircuitBreaker
+from sylph.engine.model.concurrency_limit import ConcurrencyLimiter
+from sylph.engine.model.gateway import CallReporter, ModelAnswer, ModelCall, ModelGateway, RetryPolicy, compute_cost
+from sylph.testing import FakeClock, ScriptedProvider, ScriptLine, say
 
-QUICK = Patience(base=0.001, first_seconds=0.05, idle_seconds=0.05)
-REQUEST = Request(model="model", system="", messages=(Message("user", "hello"),))
+QUICK = RetryPolicy(base=0.001, first_seconds=0.05, idle_seconds=0.05)
+REQUEST = ModelRequest(model="model", system="", messages=(Message("user", "hello"),))
 BUSY = ProviderError("overloaded", "Too much to do.")
 
 
@@ -29,7 +29,7 @@ class Chunks(ScriptedProvider):
         super().__init__([])
         self._streams = list(streams)
 
-    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
+    async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
         self.requests.append(request)
         for item in self._streams.pop(0):
             if isinstance(item, ProviderError):
@@ -50,22 +50,24 @@ class Ear:
     async def _emit(self, fact: Fact) -> None:
         self.facts.append(fact)
 
-    async def ask(self, gateway: Gateway, *, model: str = "scripted/model") -> Answer:
-        return await gateway.call(Call(model=model, request=REQUEST), Voice(emit=self._emit, show=self.signals.append))
+    async def ask(self, gateway: ModelGateway, *, model: str = "scripted/model") -> ModelAnswer:
+        return await gateway.call_model(
+            ModelCall(model=model, request=REQUEST), CallReporter(emit=self._emit, show=self.signals.append)
+        )
 
     @property
     def failures(self) -> list[facts.ModelFailed]:
         return [fact for fact in self.facts if isinstance(fact, facts.ModelFailed)]
 
 
-def _gateway(*lines: Line, patience: Patience = QUICK, clock: FakeClock | None = None) -> Gateway:
-    return Gateway({"scripted": ScriptedProvider(lines)}, patience, clock)
+def _gateway(*lines: ScriptLine, retry_policy: RetryPolicy = QUICK, clock: FakeClock | None = None) -> ModelGateway:
+    return ModelGateway({"scripted": ScriptedProvider(lines)}, retry_policy, clock)
 
 
 async def test_everything_a_model_says_is_shown_as_it_comes() -> None:
-    model = Chunks([Reasoning("Hm."), Text("Yes"), Arguments(0, "look", "{}"), Alive(), say("Yes")])
+    model = Chunks([ReasoningChunk("Hm."), TextChunk("Yes"), ArgumentsChunk(0, "look", "{}"), KeepAlive(), say("Yes")])
     ear = Ear()
-    answer = await ear.ask(Gateway({"scripted": model}))
+    answer = await ear.ask(ModelGateway({"scripted": model}))
     assert answer.reply.text == "Yes"
     assert ear.signals == [
         signals.ReasoningDelta(text="Hm."),
@@ -93,7 +95,7 @@ async def test_what_needs_somebody_to_act_is_not_tried_again(kind: FailureKind) 
 async def test_it_gives_up_after_so_many_tries() -> None:
     ear = Ear()
     with pytest.raises(ProviderError, match="Too much"):
-        await ear.ask(_gateway(*[BUSY] * 9, patience=Patience(base=0.001, retries=2)))
+        await ear.ask(_gateway(*[BUSY] * 9, retry_policy=RetryPolicy(base=0.001, retries=2)))
     assert [fact.retry_ms is None for fact in ear.failures] == [False, False, True]
 
 
@@ -101,13 +103,15 @@ async def test_it_gives_up_after_so_many_tries() -> None:
 async def test_nothing_is_tried_again_once_something_was_shown(end: ProviderError | None) -> None:
     ear = Ear()
     with pytest.raises(ProviderError) as caught:
-        await ear.ask(Gateway({"scripted": Chunks([Text("I th"), Text("ink"), *([end] if end else [])])}))
+        await ear.ask(
+            ModelGateway({"scripted": Chunks([TextChunk("I th"), TextChunk("ink"), *([end] if end else [])])})
+        )
     assert (caught.value.failure, ear.failures[0].partial) == ("network" if end else "cut", "I think")
 
 
 async def test_an_answer_that_is_cut_before_it_began_is_asked_for_again() -> None:
     ear = Ear()
-    answer = await ear.ask(Gateway({"scripted": Chunks([Alive()], [say("Yes.")])}, QUICK))
+    answer = await ear.ask(ModelGateway({"scripted": Chunks([KeepAlive()], [say("Yes.")])}, QUICK))
     assert (answer.reply.text, ear.failures[0].trouble.kind) == ("Yes.", "cut")
 
 
@@ -126,8 +130,8 @@ async def test_a_wait_that_is_too_long_is_not_waited() -> None:
 
 async def test_the_waits_grow_with_some_chance_in_them_and_end() -> None:
     ear = Ear()
-    patience = Patience(base=0.004, longest=0.01, retries=4)
-    await ear.ask(_gateway(*[BUSY] * 4, say("Yes."), patience=patience))
+    retry_policy = RetryPolicy(base=0.004, longest=0.01, retries=4)
+    await ear.ask(_gateway(*[BUSY] * 4, say("Yes."), retry_policy=retry_policy))
     for fact, step in zip(ear.failures, (4, 8, 10, 10), strict=True):
         assert fact.retry_ms is not None
         assert 0.75 * step - 1 <= fact.retry_ms <= 1.25 * step + 1
@@ -135,26 +139,26 @@ async def test_the_waits_grow_with_some_chance_in_them_and_end() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "waited"),
-    [([9.0], "first 0.02"), ([Alive(), 9.0], "idle 0.05"), ([Text("Hm"), 9.0], "idle 0.05")],
+    [([9.0], "first 0.02"), ([KeepAlive(), 9.0], "idle 0.05"), ([TextChunk("Hm"), 9.0], "idle 0.05")],
 )
 async def test_a_silent_service_is_given_up(stream: list[Chunk | float | ProviderError], waited: str) -> None:
-    patience = Patience(retries=0, first_seconds=2.0 if "idle" in waited else 0.02, idle_seconds=0.05)
+    retry_policy = RetryPolicy(retries=0, first_seconds=2.0 if "idle" in waited else 0.02, idle_seconds=0.05)
     ear = Ear()
     with pytest.raises(ProviderError, match="sent nothing for 0 s"):
-        await ear.ask(Gateway({"scripted": Chunks(stream)}, patience))
+        await ear.ask(ModelGateway({"scripted": Chunks(stream)}, retry_policy))
     assert ear.failures[0].trouble.next
 
 
 async def test_signs_of_life_keep_the_watchdog_quiet() -> None:
-    patience = Patience(first_seconds=0.4, idle_seconds=0.4)
-    beats = [item for _ in range(5) for item in (0.1, Alive())]
-    answer = await Ear().ask(Gateway({"scripted": Chunks([*beats, say("At last.")])}, patience))
+    retry_policy = RetryPolicy(first_seconds=0.4, idle_seconds=0.4)
+    beats = [item for _ in range(5) for item in (0.1, KeepAlive())]
+    answer = await Ear().ask(ModelGateway({"scripted": Chunks([*beats, say("At last.")])}, retry_policy))
     assert answer.reply.text == "At last."
 
 
 async def test_a_service_that_keeps_failing_is_left_alone_and_then_tried_once() -> None:
     clock, model = FakeClock(), ScriptedProvider([*[BUSY] * 6, say("Back.")])
-    gateway = Gateway({"scripted": model}, Patience(base=0.0, retries=4), clock)
+    gateway = ModelGateway({"scripted": model}, RetryPolicy(base=0.0, retries=4), clock)
     ear = Ear()
     for failure in ("overloaded", "breaker_open"):
         with pytest.raises(ProviderError) as caught:
@@ -172,21 +176,21 @@ async def test_a_service_that_keeps_failing_is_left_alone_and_then_tried_once() 
 
 def test_while_one_finds_out_the_others_wait() -> None:
     clock = FakeClock()
-    breaker = Breaker("x", clock, failures=1)
-    breaker.failed(BUSY)
+    breaker = CircuitBreaker("x", clock, failures=1)
+    breaker.record_failure(BUSY)
     clock.advance(31)
-    breaker.check()
+    breaker.ensure_closed()
     with pytest.raises(ProviderError):
-        breaker.check()
-    breaker.succeeded()
-    breaker.check()
+        breaker.ensure_closed()
+    breaker.record_success()
+    breaker.ensure_closed()
 
 
 def test_a_refusal_proves_that_the_service_is_there() -> None:
-    breaker = Breaker("x", FakeClock(), failures=2)
+    breaker = CircuitBreaker("x", FakeClock(), failures=2)
     for error in (BUSY, ProviderError("bad_request", "What?"), BUSY, ProviderError("breaker_open", "…")):
-        breaker.failed(error)
-    breaker.check()
+        breaker.record_failure(error)
+    breaker.ensure_closed()
 
 
 @pytest.mark.parametrize("model", ["model", "nowhere/model", "scripted/", ""])
@@ -195,7 +199,7 @@ async def test_a_model_nobody_has_is_an_error_that_names_who_there_is(model: str
         await Ear().ask(_gateway(), model=model)
     assert caught.value.trouble.next
     with pytest.raises(NoModel, match="none"):
-        Gateway({}).info(model)
+        ModelGateway({}).model_info(model)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +215,7 @@ async def test_a_model_nobody_has_is_an_error_that_names_who_there_is(model: str
     ],
 )
 def test_what_an_answer_costs(usage: Usage, info: ModelInfo, price: int | None) -> None:
-    assert cost(usage, info) == price
+    assert compute_cost(usage, info) == price
 
 
 async def test_the_request_is_written_down_before_it_goes_out() -> None:
@@ -223,10 +227,10 @@ async def test_the_request_is_written_down_before_it_goes_out() -> None:
 
 
 async def test_whoever_is_urgent_goes_first_and_nobody_is_overtaken_by_an_equal() -> None:
-    slots, order = Slots(1), list[str]()
+    slots, order = ConcurrencyLimiter(1), list[str]()
 
     async def use(name: str, priority: int) -> None:
-        async with slots.take(priority):
+        async with slots.hold_slot(priority):
             order.append(name)
             await asyncio.sleep(0)
 
@@ -236,13 +240,13 @@ async def test_whoever_is_urgent_goes_first_and_nobody_is_overtaken_by_an_equal(
 
 
 async def test_a_slot_handed_to_somebody_who_gave_up_goes_to_the_next() -> None:
-    slots, order = Slots(1), list[str]()
+    slots, order = ConcurrencyLimiter(1), list[str]()
 
     async def use(name: str) -> None:
-        async with slots.take():
+        async with slots.hold_slot():
             order.append(name)
 
-    async with slots.take():
+    async with slots.hold_slot():
         gone, patient = asyncio.create_task(use("gone")), asyncio.create_task(use("patient"))
         await asyncio.sleep(0)
     gone.cancel()
@@ -255,10 +259,10 @@ async def test_a_slot_handed_to_somebody_who_gave_up_goes_to_the_next() -> None:
 )
 def test_no_slot_is_lost_or_invented_whoever_gives_up_when(limit: int, moves: list[tuple[str, int]]) -> None:
     async def play() -> None:
-        slots, running = Slots(limit), set[int]()
+        slots, running = ConcurrencyLimiter(limit), set[int]()
 
         async def use(id: int, priority: int) -> None:
-            async with slots.take(priority):
+            async with slots.hold_slot(priority):
                 running.add(id)
                 assert len(running) <= limit
                 try:

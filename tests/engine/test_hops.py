@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.engine.stage import TOOLS
 
 import sylph
-from sylph.core.provider import Chunk, Request
-from sylph.testing import ScriptedProvider, begin, call, play, runtime, say
+from sylph.core.provider import Chunk, ModelRequest
+from sylph.testing import ScriptedProvider, begin_session, call_tool, play_turn, say, scripted_runtime
 
 ROOT = str(Path(sylph.__file__).parent)
 
@@ -18,7 +18,7 @@ class Surveyor(ScriptedProvider):
 
     frames: tuple[str, ...] = ()
 
-    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:
         frame, found = inspect.currentframe(), list[str]()
         while frame := frame and frame.f_back:
             if frame.f_code.co_filename.startswith(ROOT):
@@ -29,7 +29,7 @@ class Surveyor(ScriptedProvider):
 
 
 async def test_the_model_is_six_frames_away(home: Path) -> None:
-    model = Surveyor([call("put", path="a.txt"), say("Done.")])
-    async with runtime(home, model, tools=TOOLS) as engine:
-        await play(engine, await begin(engine, home), "write it")
+    model = Surveyor([call_tool("put", path="a.txt"), say("Done.")])
+    async with scripted_runtime(home, model, tools=TOOLS) as engine:
+        await play_turn(engine, await begin_session(engine, home), "write it")
     assert len(model.frames) <= 6, model.frames

@@ -13,23 +13,23 @@ from tests.engine.stage import Put, bodies, outcomes, results, story
 
 from sylph.core import commands, facts
 from sylph.core.events import Event
-from sylph.core.places import Places
+from sylph.core.permission.path_policy import PathPolicy
 from sylph.core.plugin import Plugin
-from sylph.core.tool import Context, Result, Tool
-from sylph.engine.floor import Floor
-from sylph.engine.gateway import Gateway, Patience
-from sylph.engine.jobs import SessionJobs
-from sylph.engine.log import Log
-from sylph.engine.outside import cut_short
-from sylph.engine.runs import Runner
-from sylph.engine.runtime import Parts, Runtime
-from sylph.engine.session import Session
-from sylph.engine.story import read_story
-from sylph.testing import Line, ScriptedProvider, begin, call, play, runtime, say
-from sylph.tools import atomic
-from sylph.tools.all import workspace_tools
+from sylph.core.tool import Tool, ToolContext, ToolResult
+from sylph.engine.calls.interrupted_calls import interrupted_result
+from sylph.engine.commands.jobs import SessionJobs
+from sylph.engine.commands.journal_reader import read_journal
+from sylph.engine.commands.runner_client import RunnerClient
+from sylph.engine.log.store import EventLog
+from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.turn.session import Session
+from sylph.engine.turn.turn_context import TurnContext
+from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, play_turn, say, scripted_runtime
+from sylph.tools.files import atomic_write
+from sylph.tools.toolset import build_workspace_tools
 
-TOOLS = workspace_tools(os.environ, Places(home=Path("/nowhere")))
+TOOLS = build_workspace_tools(os.environ, PathPolicy(home=Path("/nowhere")))
 SLEEPER = "echo $$ > pid; touch begun; exec sleep 30"
 
 
@@ -37,16 +37,16 @@ class Killed(BaseException):
     """Stands for a kill: whoever is here goes no further, and cleans nothing up."""
 
 
-def dying(home: Path, at: str, *lines: Line) -> Runtime:
+def dying(home: Path, at: str, *lines: ScriptLine) -> Runtime:
     """A runtime that is killed at a boundary."""
 
     def trip(boundary: str) -> None:
         if boundary == at:
             raise Killed
 
-    gateway = Gateway({"scripted": ScriptedProvider(lines)}, Patience(base=0.001))
-    parts = Parts(gateway=gateway, plugins=(Plugin(name="tools", tools=TOOLS),), trip=trip)
-    return Runtime(Log.open(home / "data" / "sylph.db"), parts)
+    gateway = ModelGateway({"scripted": ScriptedProvider(lines)}, RetryPolicy(base=0.001))
+    parts = RuntimeParts(gateway=gateway, plugins=(Plugin(name="tools", tools=TOOLS),), crash_hook=trip)
+    return Runtime(EventLog.open(home / "data" / "sylph.db"), parts)
 
 
 def at_work(engine: Runtime, session: str) -> "tuple[Session, asyncio.Task[None]]":
@@ -57,10 +57,10 @@ def at_work(engine: Runtime, session: str) -> "tuple[Session, asyncio.Task[None]
     return opened, work
 
 
-async def killed(home: Path, at: str, *lines: Line) -> str:
+async def killed(home: Path, at: str, *lines: ScriptLine) -> str:
     """A session whose process was killed at a boundary."""
     engine = dying(home, at, *lines)
-    session = await begin(engine, home)
+    session = await begin_session(engine, home)
     await engine.send(session, commands.Send(text="go"))
     _, work = at_work(engine, session)
     await asyncio.wait([work])
@@ -69,10 +69,10 @@ async def killed(home: Path, at: str, *lines: Line) -> str:
     return session
 
 
-async def left_running(home: Path, *lines: Line) -> str:
+async def left_running(home: Path, *lines: ScriptLine) -> str:
     """A session whose process is gone while a command of it runs."""
-    engine = runtime(home, lines, tools=TOOLS)
-    session = await begin(engine, home)
+    engine = scripted_runtime(home, lines, tools=TOOLS)
+    session = await begin_session(engine, home)
     await engine.send(session, commands.Send(text="go"))
     await there(home / "begun")
     await let_go(engine, session)
@@ -83,7 +83,7 @@ async def let_go(engine: Runtime, session: str) -> None:
     """Ends a process the way a kill does: nothing it has started hears of it."""
     opened, work = at_work(engine, session)
     runner = engine.executor.runner
-    runner.stop = lambda key, why="stopped": None  # noqa: ARG005 - nobody is there to say so
+    runner.stop_command = lambda key, why="stopped": None  # noqa: ARG005 - nobody is there to say so
     opened._closing = True  # pyright: ignore[reportPrivateUsage]
     work.cancel()
     await asyncio.wait([work])
@@ -116,13 +116,13 @@ async def gone(pid: int) -> bool:
 
 
 async def dropped(home: Path, session: str) -> list[Event]:
-    async with runtime(home, [], tools=TOOLS) as engine:
-        await engine.send(session, commands.Drop())
+    async with scripted_runtime(home, [], tools=TOOLS) as engine:
+        await engine.send(session, commands.AbandonTurn())
         return await story(engine, session)
 
 
 async def test_dropping_a_turn_ends_its_command_and_writes_down_how(home: Path) -> None:
-    session = await left_running(home, call("shell", command=SLEEPER))
+    session = await left_running(home, call_tool("shell", command=SLEEPER))
     pid = int((home / "pid").read_text())
     assert lives(pid)
     events = await dropped(home, session)
@@ -132,7 +132,7 @@ async def test_dropping_a_turn_ends_its_command_and_writes_down_how(home: Path) 
 
 
 async def test_a_command_that_ignores_being_asked_is_ended_all_the_same(home: Path) -> None:
-    session = await left_running(home, call("shell", command="trap '' TERM; " + SLEEPER))
+    session = await left_running(home, call_tool("shell", command="trap '' TERM; " + SLEEPER))
     pid = int((home / "pid").read_text())
     events = await dropped(home, session)
     assert await gone(pid)
@@ -140,7 +140,7 @@ async def test_a_command_that_ignores_being_asked_is_ended_all_the_same(home: Pa
 
 
 async def test_a_command_that_had_ended_has_its_true_result_though_the_turn_is_dropped(home: Path) -> None:
-    session = await left_running(home, call("shell", command="touch begun; sleep 0.2; echo all; exit 4"))
+    session = await left_running(home, call_tool("shell", command="touch begun; sleep 0.2; echo all; exit 4"))
     await asyncio.sleep(0.6)
     (result,) = results(await dropped(home, session))
     assert (result.exit, result.output) == (4, "all\n[exit 4]")
@@ -149,10 +149,10 @@ async def test_a_command_that_had_ended_has_its_true_result_though_the_turn_is_d
 
 async def test_a_background_job_of_a_dropped_turn_goes_on(home: Path) -> None:
     session = await left_running(
-        home, call("job", action="start", command="sleep 20"), call("shell", command="touch begun; sleep 30")
+        home, call_tool("job", action="start", command="sleep 20"), call_tool("shell", command="touch begun; sleep 30")
     )
     await dropped(home, session)
-    jobs = SessionJobs(Runner(home / "data" / "runs"), session)
+    jobs = SessionJobs(RunnerClient(home / "data" / "runs"), session)
     (job,) = jobs.all()
     assert job.state == "running"
     await jobs.stop(job.id)
@@ -160,8 +160,8 @@ async def test_a_background_job_of_a_dropped_turn_goes_on(home: Path) -> None:
 
 @pytest.mark.parametrize("at", ["effect before", "effect after"])
 async def test_a_file_tells_what_became_of_it_when_its_turn_is_dropped(home: Path, at: str) -> None:
-    session = await killed(home, at, call("write", path="a.txt", content="new\n"))
-    draft = atomic.draft_of(home / "a.txt", f"{session}.t1_c1")
+    session = await killed(home, at, call_tool("write", path="a.txt", content="new\n"))
+    draft = atomic_write.draft_path(home / "a.txt", f"{session}.t1_c1")
     draft.write_text("half")
     (result,) = results(await dropped(home, session))
     assert not draft.exists()
@@ -173,44 +173,44 @@ async def test_a_file_tells_what_became_of_it_when_its_turn_is_dropped(home: Pat
 
 
 async def test_a_journal_that_was_not_forgotten_is_removed_when_the_turn_is_resumed(home: Path) -> None:
-    session = await killed(home, "effect told", call("shell", command="echo hi"))
+    session = await killed(home, "effect told", call_tool("shell", command="echo hi"))
     assert runs(home) == [f"{session}.t1_c1.out", f"{session}.t1_c1.run"]
-    async with runtime(home, [say("Done.")], tools=TOOLS) as engine:
-        await play(engine, session, commands.Continue())
+    async with scripted_runtime(home, [say("Done.")], tools=TOOLS) as engine:
+        await play_turn(engine, session, commands.Continue())
     assert runs(home) == []
 
 
 async def test_a_background_job_whose_runner_was_killed_is_told_as_lost_and_ended(home: Path) -> None:
-    lines = [call("job", action="start", command="echo $$ > pid; exec sleep 30"), say("Started.")]
-    async with runtime(home, lines, tools=TOOLS) as engine:
-        session = await begin(engine, home)
-        await play(engine, session, "go")
+    lines = [call_tool("job", action="start", command="echo $$ > pid; exec sleep 30"), say("Started.")]
+    async with scripted_runtime(home, lines, tools=TOOLS) as engine:
+        session = await begin_session(engine, home)
+        await play_turn(engine, session, "go")
         await there(home / "pid")
-        kept = read_story(home / "data" / "runs" / f"{session}.t1_c1.run")
+        kept = read_journal(home / "data" / "runs" / f"{session}.t1_c1.run")
         assert kept.intent
         os.kill(kept.intent.runner, signal.SIGKILL)
     pid = int((home / "pid").read_text())
     async with asyncio.timeout(5):
-        while kept.watched:  # noqa: ASYNC110 - another process
+        while kept.runner_alive:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.01)
-    looking = SessionJobs(Runner(home / "data" / "runs"), session, ends_lost=False)
+    looking = SessionJobs(RunnerClient(home / "data" / "runs"), session, ends_lost=False)
     assert [(job.state, lives(pid)) for job in looking.all()] == [("lost", True)]
-    async with runtime(home, [call("job", action="list"), say("Lost.")], tools=TOOLS) as engine:
-        events = await play(engine, session, "how is it?")
+    async with scripted_runtime(home, [call_tool("job", action="list"), say("Lost.")], tools=TOOLS) as engine:
+        events = await play_turn(engine, session, "how is it?")
     assert "lost: its runner died" in results(events)[0].output
     assert await gone(pid)
 
 
 async def test_a_turn_that_is_given_up_after_too_many_tries_ends_its_command(home: Path) -> None:
-    session = await left_running(home, call("shell", command=SLEEPER))
+    session = await left_running(home, call_tool("shell", command=SLEEPER))
     pid = int((home / "pid").read_text())
     for _ in range(3):
-        engine = runtime(home, [], tools=TOOLS)
+        engine = scripted_runtime(home, [], tools=TOOLS)
         await engine.send(session, commands.Continue())
         await asyncio.sleep(0.1)
         await let_go(engine, session)
     assert lives(pid)
-    async with runtime(home, [], tools=TOOLS) as engine:
+    async with scripted_runtime(home, [], tools=TOOLS) as engine:
         await engine.send(session, commands.Continue())
         events = await story(engine, session)
     assert outcomes(events) == ["interrupted"]
@@ -219,50 +219,52 @@ async def test_a_turn_that_is_given_up_after_too_many_tries_ends_its_command(hom
 
 
 async def test_a_file_that_is_being_written_when_the_turn_is_stopped_is_written_whole_and_told(home: Path) -> None:
-    async def slowly(args: Put, context: Context) -> Result:
+    async def slowly(args: Put, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_slow_put, args, context)
 
     began = threading.Event()
 
-    def _slow_put(args: Put, context: Context) -> Result:
+    def _slow_put(args: Put, context: ToolContext) -> ToolResult:
         began.set()
         time.sleep(0.2)
         (context.workspace / args.path).write_text(args.text)
-        return Result(text="written")
+        return ToolResult(text="written")
 
     tool = Tool(name="put", description="", args=Put, run=slowly, effect="write", recourse="by_content")
-    async with runtime(home, [call("put", path="a.txt", text="all"), say("Yes.")], tools=[tool]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(
+        home, [call_tool("put", path="a.txt", text="all"), say("Yes.")], tools=[tool]
+    ) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         await asyncio.to_thread(began.wait)
         await engine.send(session, commands.Interrupt(reason="enough"))
         events = await story(engine, session)
-        await play(engine, session, "go on")
+        await play_turn(engine, session, "go on")
     assert [(each.ok, each.output) for each in results(events)] == [(True, "written")]
     assert (outcomes(events), (home / "a.txt").read_text()) == (["cancelled"], "all")
 
 
 async def test_a_turn_that_was_being_stopped_when_the_process_died_stays_stopped(home: Path) -> None:
-    session = await left_running(home, call("shell", command="touch begun; sleep 0.1"))
-    async with runtime(home, [], tools=TOOLS) as engine:
-        floor = Floor(session, engine._shelf)  # pyright: ignore[reportPrivateUsage]
-        floor.own()
-        await floor.enter("cancel", cut_short("t1_c1", started=True))
-        floor.release()
+    session = await left_running(home, call_tool("shell", command="touch begun; sleep 0.1"))
+    async with scripted_runtime(home, [], tools=TOOLS) as engine:
+        context = TurnContext(session, engine._shelf)  # pyright: ignore[reportPrivateUsage]
+        context.acquire_lease()
+        await context.apply_trigger("cancel", interrupted_result("t1_c1", started=True))
+        context.release_lease()
         await engine.send(session, commands.Continue())
         events = await story(engine, session)
     assert outcomes(events) == ["cancelled"]
 
 
 async def test_an_answer_that_was_there_when_the_process_died_is_not_asked_for_again(home: Path) -> None:
-    async with runtime(home, [say("The answer.")]) as engine:
-        session = await begin(engine, home)
-        events = await play(engine, session, "what is it?")
+    async with scripted_runtime(home, [say("The answer.")]) as engine:
+        session = await begin_session(engine, home)
+        events = await play_turn(engine, session, "what is it?")
     upto = next(event.seq for event in events if isinstance(event.body, facts.ModelResponded))
     cut = home / "cut"
-    async with runtime(cut, [say("Another answer.")]) as engine:
-        log = Log.open(home / "data" / "sylph.db")
-        await engine.log.install(log.records(session, limit=upto), ())
+    async with scripted_runtime(cut, [say("Another answer.")]) as engine:
+        log = EventLog.open(home / "data" / "sylph.db")
+        await engine.log.install_records(log.read_records(session, limit=upto), ())
         log.close()
         await engine.send(session, commands.Continue())
         events = await story(engine, session)
@@ -272,11 +274,11 @@ async def test_an_answer_that_was_there_when_the_process_died_is_not_asked_for_a
 
 
 async def test_a_command_whose_runner_dies_as_the_turn_is_stopped_is_ended_all_the_same(home: Path) -> None:
-    async with runtime(home, [call("shell", command=SLEEPER)], tools=TOOLS) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("shell", command=SLEEPER)], tools=TOOLS) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         await there(home / "begun")
-        kept = read_story(home / "data" / "runs" / f"{session}.t1_c1.run")
+        kept = read_journal(home / "data" / "runs" / f"{session}.t1_c1.run")
         assert kept.intent
         os.kill(kept.intent.runner, signal.SIGKILL)
         await engine.send(session, commands.Interrupt(reason="enough"))

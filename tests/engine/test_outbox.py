@@ -9,31 +9,31 @@ from tests.engine.stage import Props, bodies, seen, story
 
 from sylph.core import commands, facts
 from sylph.core.clock import SystemClock
-from sylph.core.deliveries import (
-    DOOR,
+from sylph.core.errors import ErrorReport, UserError
+from sylph.core.events import Event
+from sylph.core.facts.delivery import (
+    DOOR_CHANNEL,
     DeliveryAttempted,
     DeliveryConfirmed,
+    DeliveryError,
     DeliveryFailed,
     DeliveryRecorded,
-    Occasion,
-    Undelivered,
-    key_of,
+    NotificationOccasion,
+    delivery_key,
 )
-from sylph.core.errors import Trouble, UserError
-from sylph.core.events import Event
 from sylph.core.plugin import Plugin
-from sylph.engine import outbox
-from sylph.engine.diagnose import diagnose
-from sylph.engine.diagnosis.finding import Live
-from sylph.engine.gateway import Gateway, Patience
-from sylph.engine.log import Log
-from sylph.engine.runtime import Parts, Runtime
-from sylph.testing import Line, ScriptedProvider, begin, call, calls, play, say
+from sylph.diagnosis.checks import diagnose_session
+from sylph.diagnosis.finding import LiveSessionInfo
+from sylph.engine.log.store import EventLog
+from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.turn import outbox
+from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, call_tools, play_turn, say
 from sylph.tools.notify import NOTIFY
 
-TELL = call("notify", title="Done", text="All is well.", urgency="high")
-DOWN = Undelivered(Trouble("network", "Nothing answers."))
-REFUSED = Undelivered(Trouble("refused", "They do not want it."), final=True)
+TELL = call_tool("notify", title="Done", text="All is well.", urgency="high")
+DOWN = DeliveryError(ErrorReport("network", "Nothing answers."))
+REFUSED = DeliveryError(ErrorReport("refused", "They do not want it."), final=True)
 
 
 class Pigeon:
@@ -41,16 +41,16 @@ class Pigeon:
 
     seconds: float | None = 0.5
 
-    def __init__(self, *flights: Undelivered | Exception | str, ways: Sequence[str] = ("web",), on: str = "") -> None:
+    def __init__(self, *flights: DeliveryError | Exception | str, ways: Sequence[str] = ("web",), on: str = "") -> None:
         self.flights, self.ways, self.on = list(flights), ways, on
         self.taken: list[str] = []
         self.off = asyncio.Event()
 
-    def channels(self, why: Occasion, name: str) -> Sequence[str]:  # noqa: ARG002 - whatever it is about
-        return (DOOR, *self.ways) if why == "notify" or why in self.on else ()
+    def channels(self, why: NotificationOccasion, name: str) -> Sequence[str]:  # noqa: ARG002 - whatever it is about
+        return (DOOR_CHANNEL, *self.ways) if why == "notify" or why in self.on else ()
 
     async def send(self, session: str, parcel: DeliveryRecorded) -> None:
-        self.taken.append(key_of(session, parcel))
+        self.taken.append(delivery_key(session, parcel))
         self.off.set()
         flight = self.flights.pop(0) if self.flights else "for ever"
         if isinstance(flight, Exception):
@@ -59,14 +59,14 @@ class Pigeon:
             await asyncio.Event().wait()
 
 
-def engine(home: Path, pigeon: Pigeon, lines: Iterable[Line], props: Props | None = None) -> Runtime:
+def engine(home: Path, pigeon: Pigeon, lines: Iterable[ScriptLine], props: Props | None = None) -> Runtime:
     tools = (*(props or Props()).tools, NOTIFY)
-    parts = Parts(
-        gateway=Gateway({"scripted": ScriptedProvider(lines)}, Patience(base=0.001)),
+    parts = RuntimeParts(
+        gateway=ModelGateway({"scripted": ScriptedProvider(lines)}, RetryPolicy(base=0.001)),
         plugins=(Plugin(name="tools", tools=tools),),
         courier=pigeon,
     )
-    return Runtime(Log.open(home / "data" / "sylph.db"), parts)
+    return Runtime(EventLog.open(home / "data" / "sylph.db"), parts)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 async def sent(runtime: Runtime, session: str) -> None:
     """Waits until nothing waits to be delivered any more."""
     async with asyncio.timeout(5):
-        while (await runtime.find(session)).outbox:  # noqa: ASYNC110 - a fold, which nobody tells us of
+        while (await runtime.find_session(session)).outbox:  # noqa: ASYNC110 - a fold, which nobody tells us of
             await asyncio.sleep(0.01)
 
 
@@ -89,8 +89,8 @@ def flights(events: Iterable[Event]) -> list[str]:
 
 async def test_with_no_way_set_up_a_notice_is_recorded_shown_and_confirmed_at_once(home: Path) -> None:
     async with engine(home, Pigeon(ways=()), [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        events = await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        events = await play_turn(runtime, session, "tell me")
     assert flights(events) == ["recorded t1_c1.door", "confirmed t1_c1.door"]
     (result,) = bodies(events, facts.ToolFinished)
     assert (result.ok, result.output) == (True, "It is shown where this session is watched.")
@@ -99,9 +99,9 @@ async def test_with_no_way_set_up_a_notice_is_recorded_shown_and_confirmed_at_on
 async def test_a_notice_is_sent_on_every_way_under_a_key_of_its_own(home: Path) -> None:
     pigeon = Pigeon("arrives", "arrives", ways=("web", "bell"))
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
-        await runtime.tried()
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
+        await runtime.wait_for_deliveries()
         events = await story(runtime, session)
     assert sorted(pigeon.taken) == [f"{session}.t1_c1.bell", f"{session}.t1_c1.web"]
     assert sorted(flights(events)[-4:]) == sorted(
@@ -114,10 +114,10 @@ async def test_a_notice_is_sent_on_every_way_under_a_key_of_its_own(home: Path) 
 async def test_what_does_not_arrive_is_tried_again_and_the_turn_does_not_wait(home: Path) -> None:
     pigeon = Pigeon(DOWN, RuntimeError("a bug"), "arrives")
     async with engine(home, pigeon, [TELL, say("Told."), say("Once more.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
-        await play(runtime, session, "and now?")
-        await seen(runtime, session, DeliveryConfirmed, after=(await runtime.find(session)).seq - 1)
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
+        await play_turn(runtime, session, "and now?")
+        await seen(runtime, session, DeliveryConfirmed, after=(await runtime.find_session(session)).seq - 1)
         events = await story(runtime, session)
     failed = bodies(events, DeliveryFailed)
     assert [(one.attempt, one.trouble.kind, one.retry_ms) for one in failed] == [(1, "network", 50), (2, "bug", 20)]
@@ -126,10 +126,10 @@ async def test_what_does_not_arrive_is_tried_again_and_the_turn_does_not_wait(ho
 
 
 @pytest.mark.parametrize(("flights_", "tries"), [([DOWN] * 9, 6), ([REFUSED], 1)])
-async def test_it_is_given_up_where_everybody_can_see_it(home: Path, flights_: list[Undelivered], tries: int) -> None:
+async def test_it_is_given_up_where_everybody_can_see_it(home: Path, flights_: list[DeliveryError], tries: int) -> None:
     async with engine(home, Pigeon(*flights_), [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await sent(runtime, session)
         events = await story(runtime, session)
     last = bodies(events, DeliveryFailed)[-1]
@@ -140,8 +140,8 @@ async def test_one_that_stalls_is_cut_off_after_a_while(home: Path) -> None:
     pigeon = Pigeon("stalls", "arrives")
     pigeon.seconds = 0.02
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await sent(runtime, session)
         events = await story(runtime, session)
     assert [one.trouble.kind for one in bodies(events, DeliveryFailed)] == ["timeout"]
@@ -151,13 +151,13 @@ async def test_what_was_on_its_way_when_the_process_died_is_sent_again_under_the
     first, second = Pigeon("stalls"), Pigeon("arrives")
     first.seconds = None
     async with engine(home, first, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await first.off.wait()
     async with engine(home, second, []) as runtime:
         await runtime.send(session, commands.Continue())
-        await runtime.settled(session)
-        await runtime.tried()
+        await runtime.wait_until_idle(session)
+        await runtime.wait_for_deliveries()
         events = await story(runtime, session)
         with pytest.raises(UserError, match="no open turn"):
             await runtime.send(session, commands.Continue())
@@ -169,12 +169,12 @@ async def test_the_next_turn_of_another_process_sends_what_waits(home: Path) -> 
     first, second = Pigeon("stalls"), Pigeon("arrives")
     first.seconds = None
     async with engine(home, first, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await first.off.wait()
-    async with engine(home, second, [call("much"), say("Yes?")]) as runtime:
-        await play(runtime, session, "are you there?")
-        await runtime.tried()
+    async with engine(home, second, [call_tool("much"), say("Yes?")]) as runtime:
+        await play_turn(runtime, session, "are you there?")
+        await runtime.wait_for_deliveries()
         events = await story(runtime, session)
     assert flights(events)[-1] == "confirmed t1_c1.web"
 
@@ -182,15 +182,15 @@ async def test_the_next_turn_of_another_process_sends_what_waits(home: Path) -> 
 async def test_a_turn_that_is_resumed_sends_what_was_recorded_before(home: Path) -> None:
     first, second, props = Pigeon("stalls"), Pigeon("arrives"), Props()
     first.seconds = None
-    async with engine(home, first, [calls(("notify", {"title": "x"}), ("peek", {}))], props) as runtime:
-        session = await begin(runtime, home)
+    async with engine(home, first, [call_tools(("notify", {"title": "x"}), ("peek", {}))], props) as runtime:
+        session = await begin_session(runtime, home)
         await runtime.send(session, commands.Send(text="go"))
         await props.began.wait()
         await first.off.wait()
     props.go.set()
     async with engine(home, second, [say("Done.")], props) as runtime:
-        events = await play(runtime, session, commands.Continue())
-        await runtime.tried()
+        events = await play_turn(runtime, session, commands.Continue())
+        await runtime.wait_for_deliveries()
         events = await story(runtime, session)
     assert flights(events)[-2:] == ["attempted t1_c1.web", "confirmed t1_c1.web"]
     assert second.taken == first.taken
@@ -198,13 +198,18 @@ async def test_a_turn_that_is_resumed_sends_what_was_recorded_before(home: Path)
 
 async def test_what_kills_its_sender_each_time_is_given_up_in_the_end(home: Path) -> None:
     async with engine(home, Pigeon(), [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
     for _ in range(outbox.TRIES):
         pigeon = Pigeon()
         async with engine(home, pigeon, []) as runtime:
             await runtime.send(session, commands.Continue())
-            await seen(runtime, session, DeliveryFailed | DeliveryAttempted, after=(await runtime.find(session)).seq)  # pyright: ignore[reportArgumentType]
+            await seen(
+                runtime,
+                session,
+                DeliveryFailed | DeliveryAttempted,  # pyright: ignore[reportArgumentType]
+                after=(await runtime.find_session(session)).seq,
+            )
     async with engine(home, Pigeon(), []) as runtime:
         events = await story(runtime, session)
     last = bodies(events, DeliveryFailed)[-1]
@@ -213,10 +218,10 @@ async def test_what_kills_its_sender_each_time_is_given_up_in_the_end(home: Path
 
 async def test_a_person_who_wants_to_know_is_called_when_they_are_asked_and_when_it_is_over(home: Path) -> None:
     pigeon = Pigeon("arrives", "arrives", on="asked ended")
-    async with engine(home, pigeon, [call("ask", text="Which?"), say("The blue one.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "choose")
-        await runtime.tried()
+    async with engine(home, pigeon, [call_tool("ask", text="Which?"), say("The blue one.")]) as runtime:
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "choose")
+        await runtime.wait_for_deliveries()
         events = await story(runtime, session)
     recorded = [(one.id, one.title, one.text) for one in bodies(events, DeliveryRecorded) if one.channel == "web"]
     assert recorded == [
@@ -229,21 +234,21 @@ async def test_a_person_who_wants_to_know_is_called_when_they_are_asked_and_when
 async def test_a_dry_run_sends_nothing(home: Path) -> None:
     pigeon = Pigeon()
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        events = await play(runtime, session, commands.Send(text="tell me", dry_run=True))
+        session = await begin_session(runtime, home)
+        events = await play_turn(runtime, session, commands.Send(text="tell me", dry_run=True))
     assert flights(events) == ["recorded t1_c1.door", "confirmed t1_c1.door"]
 
 
 async def test_a_fork_and_a_deleted_session_send_nothing_more(home: Path) -> None:
     pigeon = Pigeon("stalls")
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await pigeon.off.wait()
-        fork = await runtime.fork(session)
+        fork = await runtime.fork_session(session)
         await runtime.send(session, commands.Delete())
-        (deleted,) = await runtime.sessions(deleted=True)
-        assert (await runtime.find(fork)).outbox == deleted.outbox == {}
+        (deleted,) = await runtime.list_sessions(deleted=True)
+        assert (await runtime.find_session(fork)).outbox == deleted.outbox == {}
         await runtime.send(session, commands.Restore())
     assert len(pigeon.taken) == 1
 
@@ -252,13 +257,13 @@ async def test_nobody_else_gets_the_session_while_something_is_on_its_way(home: 
     pigeon = Pigeon("stalls")
     pigeon.seconds = 0.2
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime, engine(home, Pigeon(), []) as other:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await pigeon.off.wait()
         with pytest.raises(UserError, match="another Sylph"):
             await other.send(session, commands.Continue())
         await runtime.send(session, commands.Rename(title="told"))
-        await runtime.tried()
+        await runtime.wait_for_deliveries()
         await other.send(session, commands.Rename(title="free"))
 
 
@@ -266,11 +271,11 @@ async def test_a_message_that_comes_while_something_is_sent_begins_its_turn(home
     pigeon = Pigeon(DOWN, DOWN, DOWN, "arrives")
     lines = [TELL, *(say(f"{number}") for number in range(8))]
     async with engine(home, pigeon, lines) as runtime:
-        session = await begin(runtime, home)
+        session = await begin_session(runtime, home)
         for number in range(8):
-            await play(runtime, session, f"message {number}")
+            await play_turn(runtime, session, f"message {number}")
             await asyncio.sleep(0.007)
-        await runtime.tried()
+        await runtime.wait_for_deliveries()
 
 
 async def test_a_clock_that_is_set_back_does_not_hold_a_delivery_up(home: Path) -> None:
@@ -282,20 +287,20 @@ async def test_a_clock_that_is_set_back_does_not_hold_a_delivery_up(home: Path) 
             return super().now() - (86_400_000 if pigeon.taken else 0)
 
     async with Runtime(made.log, made.parts, Back()) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
         await sent(runtime, session)
 
 
 async def test_a_diagnosis_tells_what_was_not_delivered_and_why(home: Path) -> None:
     pigeon = Pigeon(REFUSED, DOWN, ways=("web",))
-    async with engine(home, pigeon, [TELL, call("notify", title="Second"), say("Told.")]) as runtime:
-        session = await begin(runtime, home)
-        await play(runtime, session, "tell me")
-        await runtime.tried()
+    async with engine(home, pigeon, [TELL, call_tool("notify", title="Second"), say("Told.")]) as runtime:
+        session = await begin_session(runtime, home)
+        await play_turn(runtime, session, "tell me")
+        await runtime.wait_for_deliveries()
     async with engine(home, Pigeon(), []) as runtime:
         events = await story(runtime, session)
-    found = [one for one in diagnose(session, events, Live()) if one.check == "deliveries"]
+    found = [one for one in diagnose_session(session, events, LiveSessionInfo()) if one.check == "deliveries"]
     assert [(one.state, one.message, one.next) for one in found] == [
         ("warn", "'Done' by web was given up: They do not want it.", (f"sylph session show {session}",)),
         (
@@ -305,4 +310,6 @@ async def test_a_diagnosis_tells_what_was_not_delivered_and_why(home: Path) -> N
         ),
     ]
     stray = [each for each in events if not isinstance(each.body, DeliveryRecorded)]
-    assert "fail" in [one.state for one in diagnose(session, stray, Live()) if one.check == "deliveries"]
+    assert "fail" in [
+        one.state for one in diagnose_session(session, stray, LiveSessionInfo()) if one.check == "deliveries"
+    ]

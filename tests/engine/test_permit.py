@@ -8,23 +8,23 @@ from tests.engine.stage import TOOLS, bodies, results, said, seen, story
 
 from sylph.core import commands, facts
 from sylph.core.errors import UserError
-from sylph.core.permission import Rule
+from sylph.core.permission.rules import WorkspaceRules
+from sylph.core.permission.types import PermissionRule
 from sylph.core.plugin import Plugin
-from sylph.core.rules import Rules
-from sylph.core.tool import Args, Context, Judged, Question, Result, Tool
-from sylph.engine.gateway import Gateway
-from sylph.engine.log import Log
-from sylph.engine.permit import Consent
-from sylph.engine.runtime import Parts, Runtime
-from sylph.testing import ScriptedProvider, begin, call, calls, runtime, say
+from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult, UserQuestion
+from sylph.engine.calls.permission import ApprovalSettings
+from sylph.engine.log.store import EventLog
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.testing import ScriptedProvider, begin_session, call_tool, call_tools, say, scripted_runtime
 
 
-class Letter(Args, frozen=True, kw_only=True):
+class Letter(ToolArgs, frozen=True, kw_only=True):
     text: str
 
 
-async def send(args: Letter, context: Context) -> Result:
-    return Result(text=f"sent {args.text}")
+async def send(args: Letter, context: ToolContext) -> ToolResult:
+    return ToolResult(text=f"sent {args.text}")
 
 
 SEND = Tool(
@@ -33,17 +33,19 @@ SEND = Tool(
     args=Letter,
     run=send,
     effect="external",
-    judge=lambda _, __: Judged("external", "caution", "sends a letter", hosts=("example.org",)),
+    judge=lambda _, __: CallAssessment("external", "caution", "sends a letter", hosts=("example.org",)),
 )
 
 
-async def both(args: Args, context: Context) -> Result:
-    answers = await context.ask([Question(text="Which colour?"), Question(text="Which size?")])
-    return Result(text=" ".join(answers))
+async def both(args: ToolArgs, context: ToolContext) -> ToolResult:
+    answers = await context.ask([UserQuestion(text="Which colour?"), UserQuestion(text="Which size?")])
+    return ToolResult(text=" ".join(answers))
 
 
-BOTH = Tool(name="two", description="Two questions.", args=Args, run=both, effect="read", recourse="pure", seconds=None)
-TWO = calls(("put", {"path": "a"}), ("put", {"path": "b"}))
+BOTH = Tool(
+    name="two", description="Two questions.", args=ToolArgs, run=both, effect="read", recourse="pure", seconds=None
+)
+TWO = call_tools(("put", {"path": "a"}), ("put", {"path": "b"}))
 
 
 async def asks(engine: Runtime, session: str, count: int) -> list[facts.Asked]:
@@ -58,8 +60,8 @@ async def asks(engine: Runtime, session: str, count: int) -> list[facts.Asked]:
 
 
 async def test_calls_of_one_kind_are_asked_about_once(home: Path) -> None:
-    async with runtime(home, [TWO, say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with scripted_runtime(home, [TWO, say("Done.")], tools=TOOLS) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="go"))
         asked = await seen(engine, session, facts.Asked)
         assert (asked.question, asked.calls) == ("May put run 2 times?", ("t1_c1", "t1_c2"))
@@ -72,9 +74,9 @@ async def test_calls_of_one_kind_are_asked_about_once(home: Path) -> None:
 
 
 async def test_several_questions_are_open_at_once_and_answered_in_any_order(home: Path) -> None:
-    both = calls(("put", {"path": "a"}), ("send", {"text": "hello"}))
-    async with runtime(home, [both, say("Done.")], tools=(*TOOLS, SEND)) as engine:
-        session = await begin(engine, home, mode="ask")
+    both = call_tools(("put", {"path": "a"}), ("send", {"text": "hello"}))
+    async with scripted_runtime(home, [both, say("Done.")], tools=(*TOOLS, SEND)) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="go"))
         first, second = await asks(engine, session, 2)
         await engine.send(session, commands.Answer(id=second.id, answer="no", reason="not today"))
@@ -86,8 +88,8 @@ async def test_several_questions_are_open_at_once_and_answered_in_any_order(home
 
 
 async def test_other_arguments_run_instead_and_the_model_hears_it(home: Path) -> None:
-    async with runtime(home, [call("put", path="a"), say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with scripted_runtime(home, [call_tool("put", path="a"), say("Done.")], tools=TOOLS) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="go"))
         asked = await seen(engine, session, facts.Asked)
         with pytest.raises(UserError, match="not right"):
@@ -102,15 +104,15 @@ async def test_other_arguments_run_instead_and_the_model_hears_it(home: Path) ->
 
 
 async def test_silence_means_no_after_a_while(home: Path) -> None:
-    async with patient(home, call("put", path="a"), wait_seconds=0.05) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with patient(home, call_tool("put", path="a"), wait_seconds=0.05) as engine:
+        session = await begin_session(engine, home, mode="ask")
         (result,) = results(await said(engine, session, "go"))
     assert "nobody was there to say yes: the question was open too long" in result.output
 
 
 async def test_a_yes_for_the_session_ends_with_its_time(home: Path) -> None:
-    async with patient(home, call("put", path="a"), call("put", path="b"), session_hours=1e-9) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with patient(home, call_tool("put", path="a"), call_tool("put", path="b"), session_hours=1e-9) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="go"))
         for asked in [await seen(engine, session, facts.Asked)]:
             await engine.send(session, commands.Answer(id=asked.id, answer="session"))
@@ -121,50 +123,50 @@ async def test_a_yes_for_the_session_ends_with_its_time(home: Path) -> None:
 
 async def test_what_is_to_be_remembered_is_shown_first_and_kept(home: Path) -> None:
     book = Book()
-    async with patient(home, call("send", text="x"), rulebook=book) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with patient(home, call_tool("send", text="x"), rulebook=book) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="go"))
         asked = await seen(engine, session, facts.Asked)
-        assert asked.rules == (Rule(decision="allow", tool="send", host="example.org"),)
+        assert asked.rules == (PermissionRule(decision="allow", tool="send", host="example.org"),)
         await engine.send(session, commands.Answer(id=asked.id, answer="always"))
         await story(engine, session)
     assert book.kept == list(asked.rules)
 
 
 async def test_only_a_person_loosens_the_mode(home: Path) -> None:
-    async with runtime(home, [say("Hi.")], tools=TOOLS) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with scripted_runtime(home, [say("Hi.")], tools=TOOLS) as engine:
+        session = await begin_session(engine, home, mode="ask")
         for actor in ("tool", "schedule", "parent"):
             with pytest.raises(UserError, match="Only a person"):
                 await engine.send(session, commands.SetMode(mode="trust", actor=actor))
         await engine.send(session, commands.SetMode(mode="plan", actor="schedule"))
         await engine.send(session, commands.SetMode(mode="trust"))
-        assert (await engine.find(session)).mode == "trust"
+        assert (await engine.find_session(session)).mode == "trust"
 
 
 class Book:
     """A rulebook in memory."""
 
-    def __init__(self, *rules: Rule) -> None:
+    def __init__(self, *rules: PermissionRule) -> None:
         self.kept = list(rules)
 
-    def read(self, workspace: Path) -> Rules:  # noqa: ARG002 - the protocol's
-        return Rules(tuple(self.kept))
+    def read(self, workspace: Path) -> WorkspaceRules:  # noqa: ARG002 - the protocol's
+        return WorkspaceRules(tuple(self.kept))
 
-    def remember(self, rules: Sequence[Rule]) -> None:
+    def remember(self, rules: Sequence[PermissionRule]) -> None:
         self.kept += rules
 
 
 def patient(home: Path, *replies: object, **consent: object) -> Runtime:
-    gateway = Gateway({"scripted": ScriptedProvider([*replies, say("Done.")])})  # pyright: ignore[reportArgumentType]
+    gateway = ModelGateway({"scripted": ScriptedProvider([*replies, say("Done.")])})  # pyright: ignore[reportArgumentType]
     plugin = Plugin(name="test", tools=(*TOOLS, SEND))
-    parts = Parts(gateway=gateway, plugins=(plugin,), consent=Consent(**consent))  # pyright: ignore[reportArgumentType]
-    return Runtime(Log.open(home / "sylph.db"), parts)
+    parts = RuntimeParts(gateway=gateway, plugins=(plugin,), consent=ApprovalSettings(**consent))  # pyright: ignore[reportArgumentType]
+    return Runtime(EventLog.open(home / "sylph.db"), parts)
 
 
 async def test_questions_of_one_call_are_open_together(home: Path) -> None:
-    async with runtime(home, [call("two"), say("Done.")], tools=(*TOOLS, BOTH)) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("two"), say("Done.")], tools=(*TOOLS, BOTH)) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         first, second = await asks(engine, session, 2)
         await engine.send(session, commands.Answer(id=second.id, answer="blue"))

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sylph.core.facts import Decision, Effect, Mode, Risk
-from sylph.core.permission import Rule
-from sylph.core.rules import STRICT, Rules, Subject, first, live
-from sylph.core.tool import Judged
-from sylph.engine import narrow
-from sylph.engine.policy import LOOSE, MODES, Case, Guard, decide
+from sylph.core.permission.rules import STRICTNESS, RuleSubject, WorkspaceRules, find_rule, unexpired_rules
+from sylph.core.permission.types import PermissionRule
+from sylph.core.tool import CallAssessment
+from sylph.engine.calls import grant_scope
+from sylph.engine.calls.policy import MODE_DECISIONS, MODES_BY_FREEDOM, PolicyGuard, PolicyInput, evaluate_policy
 
 RULES = """
                 read  write external self
@@ -28,7 +28,7 @@ paths = st.sampled_from(["/ws/a.txt", "/ws/src/b.py", "/ws/.env", "/etc/hosts"])
 hosts = st.sampled_from(["example.org", "api.example.org", "10.0.0.1"])
 decisions: st.SearchStrategy[Decision] = st.sampled_from(["allow", "ask", "deny"])
 rule = st.builds(
-    Rule,
+    PermissionRule,
     decision=decisions,
     tool=st.sampled_from(["*", "shell", "write", "f*"]),
     command=st.sampled_from(["", "", "git *", "git push *", "rm *", "pytest -q"]),
@@ -39,7 +39,7 @@ rules = st.lists(rule, max_size=4).map(tuple)
 effects: st.SearchStrategy[Effect] = st.sampled_from(["read", "write", "external", "self"])
 risks: st.SearchStrategy[Risk] = st.sampled_from(["safe", "caution", "dangerous"])
 judged = st.builds(
-    Judged,
+    CallAssessment,
     effects,
     risks,
     reads=st.lists(paths, max_size=2).map(tuple),
@@ -49,17 +49,17 @@ judged = st.builds(
     outside=st.booleans(),
 )
 guard = st.builds(
-    Guard, kind=st.sampled_from(["secret", "git"]), decision=decisions, path=paths, why=st.just("protected")
+    PolicyGuard, kind=st.sampled_from(["secret", "git"]), decision=decisions, path=paths, why=st.just("protected")
 )
-modes: st.SearchStrategy[Mode] = st.sampled_from(LOOSE)
+modes: st.SearchStrategy[Mode] = st.sampled_from(MODES_BY_FREEDOM)
 case = st.builds(
-    Case,
+    PolicyInput,
     tool=names,
     mode=modes,
     judged=judged,
     workspace=st.just(WS),
     digest=st.just("d"),
-    rules=st.builds(Rules, rules, rules, st.sampled_from(["", "cannot be read"])),
+    rules=st.builds(WorkspaceRules, rules, rules, st.sampled_from(["", "cannot be read"])),
     grants=rules,
     guards=st.lists(guard, max_size=2).map(tuple),
     confined=st.booleans(),
@@ -69,146 +69,162 @@ case = st.builds(
 
 def test_the_modes_are_this_table() -> None:
     head, *rows = [line.split() for line in RULES.strip("\n").splitlines()]
-    assert {row[0]: dict(zip(head, row[1:], strict=True)) for row in rows} == MODES
+    assert {row[0]: dict(zip(head, row[1:], strict=True)) for row in rows} == MODE_DECISIONS
 
 
 @given(case)
-def test_every_case_is_decided_with_a_reason_and_the_way_to_it(case: Case) -> None:
-    ruling = decide(case)
-    assert ruling.decision in STRICT
+def test_every_case_is_decided_with_a_reason_and_the_way_to_it(case: PolicyInput) -> None:
+    ruling = evaluate_policy(case)
+    assert ruling.decision in STRICTNESS
     assert ruling.reason
     assert ruling.path[0].by == "mode"
     assert any(step.reason == ruling.reason for step in ruling.path)
 
 
 @given(case)
-def test_a_stricter_mode_never_allows_more(case: Case) -> None:
-    found = [STRICT[decide(replace(case, mode=mode)).decision] for mode in LOOSE]
+def test_a_stricter_mode_never_allows_more(case: PolicyInput) -> None:
+    found = [STRICTNESS[evaluate_policy(replace(case, mode=mode)).decision] for mode in MODES_BY_FREEDOM]
     assert found == sorted(found)
 
 
 @given(case)
-def test_without_rules_guards_and_wishes_the_table_holds_exactly(case: Case) -> None:
-    plain = Judged(case.judged.effect, case.judged.risk)
-    bare = Case(tool=case.tool, mode=case.mode, judged=plain)
-    assert decide(bare).decision == MODES[case.mode][plain.effect]
+def test_without_rules_guards_and_wishes_the_table_holds_exactly(case: PolicyInput) -> None:
+    plain = CallAssessment(case.judged.effect, case.judged.risk)
+    bare = PolicyInput(tool=case.tool, mode=case.mode, judged=plain)
+    assert evaluate_policy(bare).decision == MODE_DECISIONS[case.mode][plain.effect]
 
 
 @given(case, rules)
-def test_a_project_can_only_make_it_stricter(case: Case, more: tuple[Rule, ...]) -> None:
+def test_a_project_can_only_make_it_stricter(case: PolicyInput, more: tuple[PermissionRule, ...]) -> None:
     without = replace(case, rules=case.rules._replace(project=()))
     with_them = replace(case, rules=case.rules._replace(project=more))
-    assert STRICT[decide(with_them).decision] >= STRICT[decide(without).decision]
+    assert STRICTNESS[evaluate_policy(with_them).decision] >= STRICTNESS[evaluate_policy(without).decision]
 
 
 @given(case)
-def test_what_a_mode_denies_nothing_allows(case: Case) -> None:
-    if MODES[case.mode][case.judged.effect] == "deny":
-        assert decide(case).decision == "deny"
+def test_what_a_mode_denies_nothing_allows(case: PolicyInput) -> None:
+    if MODE_DECISIONS[case.mode][case.judged.effect] == "deny":
+        assert evaluate_policy(case).decision == "deny"
 
 
 @given(case)
-def test_the_way_out_of_the_sandbox_is_never_open_by_itself(case: Case) -> None:
-    assert decide(replace(case, judged=replace(case.judged, outside=True))).decision != "allow"
+def test_the_way_out_of_the_sandbox_is_never_open_by_itself(case: PolicyInput) -> None:
+    assert evaluate_policy(replace(case, judged=replace(case.judged, outside=True))).decision != "allow"
 
 
 @given(case)
-def test_a_worse_effect_with_the_same_reach_is_never_allowed_sooner(case: Case) -> None:
+def test_a_worse_effect_with_the_same_reach_is_never_allowed_sooner(case: PolicyInput) -> None:
     order: tuple[Effect, ...] = ("read", "write", "self")
-    found = [STRICT[decide(replace(case, judged=replace(case.judged, effect=effect))).decision] for effect in order]
+    found = [
+        STRICTNESS[evaluate_policy(replace(case, judged=replace(case.judged, effect=effect))).decision]
+        for effect in order
+    ]
     assert found == sorted(found)
 
 
-def shell(*commands: str, risk: Risk = "caution", mode: Mode = "ask", **more: object) -> Case:
-    judged = Judged("write", risk, commands=commands)
-    return replace(Case(tool="shell", mode=mode, judged=judged, workspace=WS, command=True), **more)  # pyright: ignore[reportArgumentType]
+def shell(*commands: str, risk: Risk = "caution", mode: Mode = "ask", **more: object) -> PolicyInput:
+    judged = CallAssessment("write", risk, commands=commands)
+    return replace(PolicyInput(tool="shell", mode=mode, judged=judged, workspace=WS, command=True), **more)  # pyright: ignore[reportArgumentType]
 
 
-def user(*rules: Rule) -> Rules:
-    return Rules(rules)
+def user(*rules: PermissionRule) -> WorkspaceRules:
+    return WorkspaceRules(rules)
 
 
-def allow(**named: str) -> Rule:
-    return Rule(decision="allow", **named)  # pyright: ignore[reportArgumentType]
+def allow(**named: str) -> PermissionRule:
+    return PermissionRule(decision="allow", **named)  # pyright: ignore[reportArgumentType]
 
 
-def deny(**named: str) -> Rule:
-    return Rule(decision="deny", **named)  # pyright: ignore[reportArgumentType]
+def deny(**named: str) -> PermissionRule:
+    return PermissionRule(decision="deny", **named)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_allowed_command_excuses_no_other() -> None:
     rules = user(allow(command="git status"))
-    assert decide(shell("git status", rules=rules)).decision == "allow"
-    assert decide(shell("git status", "rm x", rules=rules)).decision == "ask"
+    assert evaluate_policy(shell("git status", rules=rules)).decision == "allow"
+    assert evaluate_policy(shell("git status", "rm x", rules=rules)).decision == "ask"
 
 
 def test_several_rules_together_allow_a_line_of_several_commands() -> None:
     rules = user(allow(command="git *"), allow(command="echo *"))
-    assert decide(shell("echo hi", "git status", rules=rules)).decision == "allow"
+    assert evaluate_policy(shell("echo hi", "git status", rules=rules)).decision == "allow"
 
 
 def test_one_denied_command_denies_the_line_also_in_trust() -> None:
     rules = user(deny(command="git push *"))
-    ruling = decide(shell("git add x", "git push origin", mode="trust", rules=rules))
+    ruling = evaluate_policy(shell("git add x", "git push origin", mode="trust", rules=rules))
     assert (ruling.decision, ruling.by) == ("deny", "rule")
     assert "deny *: command git push *" in ruling.reason
 
 
 def test_the_first_rule_that_fits_decides() -> None:
     rules = user(allow(tool="shell", command="git push *"), deny(command="git *"))
-    assert decide(shell("git push x", rules=rules)).decision == "allow"
-    assert decide(shell("git pull", rules=rules)).decision == "deny"
+    assert evaluate_policy(shell("git push x", rules=rules)).decision == "allow"
+    assert evaluate_policy(shell("git pull", rules=rules)).decision == "deny"
 
 
 def test_a_pattern_fits_the_command_alone_too() -> None:
-    assert first([allow(command="git push *")], Subject("shell", WS, ("git push",)))
-    assert not first([allow(command="git push *")], Subject("shell", WS, ("git pushy",)))
+    assert find_rule([allow(command="git push *")], RuleSubject("shell", WS, ("git push",)))
+    assert not find_rule([allow(command="git push *")], RuleSubject("shell", WS, ("git pushy",)))
 
 
 def test_a_path_alone_allows_no_command() -> None:
-    judged = Judged("write", "caution", writes=("/ws/src/a",), commands=("cp x src/a",))
-    case = Case(tool="shell", mode="ask", judged=judged, workspace=WS, rules=user(allow(path="src/**")), command=True)
-    assert decide(case).decision == "ask"
-    assert decide(replace(case, tool="write", judged=replace(judged, commands=()), command=False)).decision == "allow"
+    judged = CallAssessment("write", "caution", writes=("/ws/src/a",), commands=("cp x src/a",))
+    case = PolicyInput(
+        tool="shell", mode="ask", judged=judged, workspace=WS, rules=user(allow(path="src/**")), command=True
+    )
+    assert evaluate_policy(case).decision == "ask"
+    assert (
+        evaluate_policy(replace(case, tool="write", judged=replace(judged, commands=()), command=False)).decision
+        == "allow"
+    )
 
 
 def test_a_wide_rule_does_not_cover_what_is_dangerous() -> None:
-    assert decide(shell("rm -rf build", risk="dangerous", rules=user(allow(command="rm *")))).decision == "ask"
+    assert evaluate_policy(shell("rm -rf build", risk="dangerous", rules=user(allow(command="rm *")))).decision == "ask"
     assert (
-        decide(shell("rm -rf build", risk="dangerous", rules=user(allow(command="rm -rf build")))).decision == "allow"
+        evaluate_policy(shell("rm -rf build", risk="dangerous", rules=user(allow(command="rm -rf build")))).decision
+        == "allow"
     )
 
 
 def test_which_commands_run_must_be_known_where_rules_are_about_commands() -> None:
-    assert decide(shell(mode="trust", rules=user(deny(command="rm *")))).decision == "ask"
-    assert decide(shell(mode="trust")).decision == "allow"
+    assert evaluate_policy(shell(mode="trust", rules=user(deny(command="rm *")))).decision == "ask"
+    assert evaluate_policy(shell(mode="trust")).decision == "allow"
 
 
 def test_a_secret_is_opened_only_by_a_rule_that_names_its_place() -> None:
-    secret = Guard("secret", "ask", "/ws/.env", "it holds secrets")
-    case = Case(tool="read", mode="trust", judged=Judged("read", "safe", reads=("/ws/.env",)), workspace=WS)
+    secret = PolicyGuard("secret", "ask", "/ws/.env", "it holds secrets")
+    case = PolicyInput(
+        tool="read", mode="trust", judged=CallAssessment("read", "safe", reads=("/ws/.env",)), workspace=WS
+    )
     guarded = replace(case, guards=(secret,))
-    assert decide(guarded).decision == "ask"
-    assert decide(replace(guarded, rules=user(allow(tool="read")))).decision == "ask"
-    assert decide(replace(guarded, rules=user(allow(tool="read", path=".env")))).decision == "allow"
+    assert evaluate_policy(guarded).decision == "ask"
+    assert evaluate_policy(replace(guarded, rules=user(allow(tool="read")))).decision == "ask"
+    assert evaluate_policy(replace(guarded, rules=user(allow(tool="read", path=".env")))).decision == "allow"
 
 
 def test_a_wide_grant_answers_only_the_question_of_the_mode() -> None:
-    case = Case(tool="write", mode="ask", judged=Judged("write", "caution", writes=("/ws/.git/x",)), workspace=WS)
+    case = PolicyInput(
+        tool="write", mode="ask", judged=CallAssessment("write", "caution", writes=("/ws/.git/x",)), workspace=WS
+    )
     granted = replace(case, grants=(allow(tool="write"),))
-    assert decide(granted).decision == "allow"
-    assert decide(replace(granted, guards=(Guard("secret", "ask", "/ws/.env", "secret"),))).decision == "ask"
+    assert evaluate_policy(granted).decision == "allow"
+    assert (
+        evaluate_policy(replace(granted, guards=(PolicyGuard("secret", "ask", "/ws/.env", "secret"),))).decision
+        == "ask"
+    )
 
 
 def test_without_a_sandbox_each_command_is_asked_about() -> None:
-    ruling = decide(shell("make", mode="auto_noselfmod", confined=False))
+    ruling = evaluate_policy(shell("make", mode="auto_noselfmod", confined=False))
     assert (ruling.decision, ruling.by) == ("ask", "sandbox")
 
 
 def test_rules_end_when_their_time_is_over() -> None:
     rules = (allow(until="2030-01-31"), allow(until="2030-01-31T12:00:00+01:00"))
-    assert live(rules, 1_896_048_000_000) == rules
-    assert live(rules, 1_927_584_000_000) == ()
+    assert unexpired_rules(rules, 1_896_048_000_000) == rules
+    assert unexpired_rules(rules, 1_927_584_000_000) == ()
 
 
 @pytest.mark.parametrize(
@@ -220,35 +236,39 @@ def test_rules_end_when_their_time_is_over() -> None:
     ],
 )
 def test_a_yes_for_the_session_covers_the_same_kind_of_command(command: str, covers: str, covers_not: str) -> None:
-    grants = narrow.session("shell", Judged("write", "caution", commands=(command,)), WS, "d", by_content=False)
-    assert decide(shell(covers, grants=grants)).decision == "allow"
-    assert decide(shell(covers_not, grants=grants)).decision == "ask"
-    assert decide(shell(covers, covers_not, grants=grants)).decision == "ask"
+    grants = grant_scope.session_grants(
+        "shell", CallAssessment("write", "caution", commands=(command,)), WS, "d", by_content=False
+    )
+    assert evaluate_policy(shell(covers, grants=grants)).decision == "allow"
+    assert evaluate_policy(shell(covers_not, grants=grants)).decision == "ask"
+    assert evaluate_policy(shell(covers, covers_not, grants=grants)).decision == "ask"
 
 
 @pytest.mark.parametrize(
     "command", ["bash -c x", "python3 -c x", "sudo ls", "env A=1 ls", "find . -exec rm {} +", "rm -rf build", "mv a b"]
 )
 def test_what_can_do_anything_is_granted_only_word_for_word(command: str) -> None:
-    judged = Judged("write", "caution", commands=(command,))
-    (grant,) = narrow.session("shell", judged, WS, "d", by_content=False)
+    judged = CallAssessment("write", "caution", commands=(command,))
+    (grant,) = grant_scope.session_grants("shell", judged, WS, "d", by_content=False)
     assert "*" not in grant.command
-    assert decide(shell(f"{command} more", grants=(grant,))).decision == "ask"
+    assert evaluate_policy(shell(f"{command} more", grants=(grant,))).decision == "ask"
 
 
 @given(judged)
-def test_nothing_dangerous_is_ever_remembered(judged: Judged) -> None:
+def test_nothing_dangerous_is_ever_remembered(judged: CallAssessment) -> None:
     worst = replace(judged, risk="dangerous")
-    assert narrow.always("shell", worst, "d") == ()
-    grants = narrow.session("shell", worst, WS, "d", by_content=True)
+    assert grant_scope.permanent_rules("shell", worst, "d") == ()
+    grants = grant_scope.session_grants("shell", worst, WS, "d", by_content=True)
     assert all(grant.digest == "d" for grant in grants)
 
 
 @given(judged, names)
-def test_what_is_granted_covers_the_call_it_was_granted_for(judged: Judged, name: str) -> None:
-    grants = narrow.session(name, replace(judged, outside=False), WS, "d", by_content=name == "write")
-    case = Case(tool=name, mode="ask", judged=replace(judged, outside=False), workspace=WS, digest="d", grants=grants)
-    assert decide(case).decision == "allow"
+def test_what_is_granted_covers_the_call_it_was_granted_for(judged: CallAssessment, name: str) -> None:
+    grants = grant_scope.session_grants(name, replace(judged, outside=False), WS, "d", by_content=name == "write")
+    case = PolicyInput(
+        tool=name, mode="ask", judged=replace(judged, outside=False), workspace=WS, digest="d", grants=grants
+    )
+    assert evaluate_policy(case).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -257,29 +277,36 @@ def test_what_is_granted_covers_the_call_it_was_granted_for(judged: Judged, name
      "git -c a.b=c push", "git --git-dir=.git push", "./git --work-tree . push"],
 )  # fmt: skip
 def test_a_forbidden_command_is_known_by_every_name_it_goes_by(command: str) -> None:
-    rules = Rules(user=(Rule(decision="deny", command="git push *"),))
-    assert decide(shell(command, mode="trust", rules=rules)).decision == "deny"
-    assert decide(shell("git pull", mode="trust", rules=rules)).decision == "allow"
+    rules = WorkspaceRules(user=(PermissionRule(decision="deny", command="git push *"),))
+    assert evaluate_policy(shell(command, mode="trust", rules=rules)).decision == "deny"
+    assert evaluate_policy(shell("git pull", mode="trust", rules=rules)).decision == "allow"
 
 
 def test_a_permission_is_for_the_command_as_it_stands() -> None:
-    rules = Rules(user=(Rule(decision="allow", command="git push *"),))
-    assert decide(shell("git push x", rules=rules)).decision == "allow"
-    assert decide(shell("git -C /elsewhere push x", rules=rules)).decision == "ask"
-    assert decide(shell("./git push x", rules=rules)).decision == "ask"
+    rules = WorkspaceRules(user=(PermissionRule(decision="allow", command="git push *"),))
+    assert evaluate_policy(shell("git push x", rules=rules)).decision == "allow"
+    assert evaluate_policy(shell("git -C /elsewhere push x", rules=rules)).decision == "ask"
+    assert evaluate_policy(shell("./git push x", rules=rules)).decision == "ask"
 
 
 def test_where_commands_are_forbidden_what_cannot_be_read_is_asked_about() -> None:
     case = shell("echo make x", "sh", mode="trust")
     hidden = replace(case, judged=replace(case.judged, unsure=True))
-    assert decide(hidden).decision == "allow"
-    assert decide(replace(hidden, rules=Rules(user=(Rule(decision="deny", command="make *"),)))).decision == "ask"
+    assert evaluate_policy(hidden).decision == "allow"
+    assert (
+        evaluate_policy(
+            replace(hidden, rules=WorkspaceRules(user=(PermissionRule(decision="deny", command="make *"),)))
+        ).decision
+        == "ask"
+    )
 
 
 def test_what_is_too_wide_for_a_dangerous_call_leaves_it_to_the_rules_after_it() -> None:
-    rules = Rules(user=(Rule(decision="allow", command="git *"), Rule(decision="deny", command="git push *")))
+    rules = WorkspaceRules(
+        user=(PermissionRule(decision="allow", command="git *"), PermissionRule(decision="deny", command="git push *"))
+    )
     case = shell("git push --force", mode="trust", rules=rules)
     dangerous = replace(case, judged=replace(case.judged, risk="dangerous"))
-    ruling = decide(dangerous)
+    ruling = evaluate_policy(dangerous)
     assert ruling.decision == "deny"
     assert any("too wide" in step.reason for step in ruling.path)

@@ -12,30 +12,32 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from sylph.core import facts
-from sylph.core.budget import Amount, Budget, BudgetStopped, Caps
-from sylph.core.errors import Trouble
+from sylph.core.errors import ErrorReport
 from sylph.core.events import Fact
+from sylph.core.facts.budget import Budget, BudgetAmount, BudgetCaps, BudgetStopped
 from sylph.core.messages import Image, Message, Usage
 from sylph.core.provider import ModelInfo
-from sylph.engine.budget import worst
-from sylph.engine.budget.accounts import Payer
-from sylph.engine.budget.audit import audit
-from sylph.engine.budget.purse import Ask, FilePurse, Grant
-from sylph.engine.budget.store import Process, Roll
-from sylph.engine.budget.worst import Counted, Prompt
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft
+from sylph.engine.budget import worst_case
+from sylph.engine.budget.accounts import BudgetOwner
+from sylph.engine.budget.audit import audit_ledger
+from sylph.engine.budget.ledger import AttemptBudget, BudgetRequest, SharedBudgetLedger
+from sylph.engine.budget.ledger_store import ProcessIdentity, ProcessTable
+from sylph.engine.budget.worst_case import CountedPrompt, PromptSize
+from sylph.engine.log.hash_chain import PendingFact
+from sylph.engine.log.store import EventLog
 from sylph.testing import FakeClock
 
 INFO = ModelInfo(name="m", price_in=1_000_000, price_out=3_000_000, output=500)
-BUDGET = Budget(session=Caps(money=9_000), day=Caps(money=20_000), month=Caps(tokens=9_000), answer=500)
+BUDGET = Budget(
+    session=BudgetCaps(money=9_000), day=BudgetCaps(money=20_000), month=BudgetCaps(tokens=9_000), answer=500
+)
 SESSIONS, VIEWS = 3, 3
 NOW = 1_700_000_000_000
 How = Literal["answer", "refuse", "cut", "leave", "die early", "die asked", "die told"]
 HOWS: tuple[How, ...] = ("answer", "answer", "refuse", "cut", "leave", "die early", "die asked", "die told")
 
 
-class Census(Roll):
+class Census(ProcessTable):
     """Processes that exist only here."""
 
     living: set[int]
@@ -43,17 +45,17 @@ class Census(Roll):
     def __init__(self, pid: int, living: set[int]) -> None:
         self._pid, self.living = pid, living
 
-    def me(self) -> Process:
-        return Process(self._pid, "then", "boot")
+    def own_identity(self) -> ProcessIdentity:
+        return ProcessIdentity(self._pid, "then", "boot")
 
-    def lives(self, process: Process) -> bool:
+    def is_alive(self, process: ProcessIdentity) -> bool:
         return process.pid in self.living
 
 
 class Call(Struct):
     view: int
     session: str
-    grant: Grant
+    grant: AttemptBudget
     usage: Usage
     cost: int
 
@@ -63,11 +65,11 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.log = Log.open(folder / "events.db")
+        self.log = EventLog.open(folder / "events.db")
         self.living = set[int]()
-        self.views: list[tuple[int, FilePurse]] = []
+        self.views: list[tuple[int, SharedBudgetLedger]] = []
         self.calls: list[Call] = []
-        self.charged: dict[str, Amount] = {}
+        self.charged: dict[str, BudgetAmount] = {}
         self._pids = 0
         self.seqs: dict[str, int] = {}
 
@@ -77,16 +79,16 @@ class World:
             await self.write(f"s{number}", created)
         self.views = [self._view() for _ in range(VIEWS)]
 
-    def _view(self) -> tuple[int, FilePurse]:
+    def _view(self) -> tuple[int, SharedBudgetLedger]:
         self._pids += 1
         self.living.add(self._pids)
         roll = Census(self._pids, self.living)
         store = self.folder / "events.db"
-        return self._pids, FilePurse(self.folder, store, BUDGET, FakeClock(NOW), roll=roll, patience=0.0)
+        return self._pids, SharedBudgetLedger(self.folder, store, BUDGET, FakeClock(NOW), roll=roll, retry_policy=0.0)
 
     async def write(self, session: str, fact: Fact) -> None:
         seq = self.seqs.get(session, 0)
-        appended = self.log.append(session, [Draft(fact, NOW, "t1", "sylph", 0)], expected=seq)
+        appended = self.log.append(session, [PendingFact(fact, NOW, "t1", "sylph", 0)], expected=seq)
         await asyncio.wait([appended.done])
         self.seqs[session] = seq + 1
 
@@ -94,14 +96,16 @@ class World:
         """A call, unless the session has one under way; the service charges when it is sent."""
         if any(call.session == session for call in self.calls):
             return
-        _, purse = self.views[view]
-        who = Payer(session=session, turn="t1", root=session, seq=self.seqs[session])
-        for lost in await purse.lost(who):
-            trouble = Trouble("interrupted", "")
+        _, ledger = self.views[view]
+        who = BudgetOwner(session=session, turn="t1", root=session, seq=self.seqs[session])
+        for lost in await ledger.lost_attempts(who):
+            trouble = ErrorReport("interrupted", "")
             fact = facts.ModelFailed(model=lost.model, trouble=trouble, attempt=1, usage=lost.usage, cost=lost.cost)
             await self.write(session, fact)
-        who = Payer(session=session, turn="t1", root=session, seq=self.seqs[session])
-        grant = await purse.reserve(Ask(who=who, model="x/m", role="main", body=body, messages=(), info=INFO))
+        who = BudgetOwner(session=session, turn="t1", root=session, seq=self.seqs[session])
+        grant = await ledger.reserve(
+            BudgetRequest(owner=who, model="x/m", role="main", body=body, messages=(), info=INFO)
+        )
         if isinstance(grant, BudgetStopped):
             return
         assert grant.most
@@ -117,47 +121,47 @@ class World:
             return
         await self.write(call.session, facts.ModelRequested(model="x/m", round=1))
         if how != "refuse":
-            before = self.charged.get(call.session, Amount())
-            self.charged[call.session] = before + Amount(call.cost, call.usage.input + call.usage.output)
+            before = self.charged.get(call.session, BudgetAmount())
+            self.charged[call.session] = before + BudgetAmount(call.cost, call.usage.input + call.usage.output)
         if how == "die asked":
             await self._die(call.view)
             return
-        purse = self.views[call.view][1]
-        await self.write(call.session, self._told(call, how, purse))
+        ledger = self.views[call.view][1]
+        await self.write(call.session, self._told(call, how, ledger))
         if how == "die told":
             await self._die(call.view)
         elif how == "leave":
-            purse.leave(call.grant)
+            ledger.abandon(call.grant)
         else:
-            await purse.settle(call.grant)
+            await ledger.settle(call.grant)
 
-    def _told(self, call: Call, how: How, purse: FilePurse) -> Fact:
+    def _told(self, call: Call, how: How, ledger: SharedBudgetLedger) -> Fact:
         if how in ("refuse", "cut"):
-            usage, cost = (purse.counted(call.grant) if how == "cut" else None) or (None, None)
-            return facts.ModelFailed(model="x/m", trouble=Trouble(how, ""), attempt=1, usage=usage, cost=cost)
+            usage, cost = (ledger.assumed_usage(call.grant) if how == "cut" else None) or (None, None)
+            return facts.ModelFailed(model="x/m", trouble=ErrorReport(how, ""), attempt=1, usage=usage, cost=cost)
         return facts.ModelResponded(model="x/m", text="", finish="stop", usage=call.usage, cost=call.cost)
 
     async def _die(self, view: int) -> None:
         """With the process all that it was at; others of its calls may have been sent, or not."""
-        pid, purse = self.views[view]
+        pid, ledger = self.views[view]
         self.living.discard(pid)
-        await purse.close()
+        await ledger.close()
         mine, self.calls = [c for c in self.calls if c.view == view], [c for c in self.calls if c.view != view]
         for number, call in enumerate(mine):
             if number % 2:
                 await self.write(call.session, facts.ModelRequested(model="x/m", round=1))
-                before = self.charged.get(call.session, Amount())
-                self.charged[call.session] = before + Amount(call.cost, call.usage.input + call.usage.output)
+                before = self.charged.get(call.session, BudgetAmount())
+                self.charged[call.session] = before + BudgetAmount(call.cost, call.usage.input + call.usage.output)
         self.views[view] = self._view()
 
     async def check(self) -> None:
-        total = sum(self.charged.values(), Amount())
+        total = sum(self.charged.values(), BudgetAmount())
         assert total.money <= 20_000
         assert total.tokens <= 9_000
         assert all(each.money <= 9_000 for each in self.charged.values())
-        for account, stand in await self.views[0][1].stands(Payer(session="s0", turn="t1", root="s0")):
+        for account, stand in await self.views[0][1].account_balances(BudgetOwner(session="s0", turn="t1", root="s0")):
             counted = stand.used + stand.lost + stand.running
-            want = self.charged.get("s0", Amount()) if account.scope == "session" else total
+            want = self.charged.get("s0", BudgetAmount()) if account.scope == "session" else total
             assert counted.money >= want.money
             assert counted.tokens >= want.tokens
             assert account.caps.money is None or counted.money <= account.caps.money
@@ -167,10 +171,10 @@ class World:
         while self.calls:
             await self.end(0, "answer")
         await self.check()
-        for _, purse in self.views:
-            await purse.close()
+        for _, ledger in self.views:
+            await ledger.close()
         self.log.close()
-        found = audit(self.folder, self.folder / "events.db")
+        found = audit_ledger(self.folder, self.folder / "events.db")
         assert found is None or (found.differ, found.damaged) == ((), "")
 
 
@@ -201,21 +205,21 @@ def test_no_order_of_things_passes_a_cap(steps: list[tuple[int, ...]]) -> None:
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=8), st.floats(0.0, 0.5))
 def test_the_prompt_is_never_taken_for_shorter_than_it_is(grows: list[int], density: float) -> None:
     """For any text of two bytes a token or more, whose tokens the service counts as it grows."""
-    text, before = 0, Counted()
+    text, before = 0, CountedPrompt()
     for more in grows:
         text += more
         real = int(text * density)
-        assert worst.tokens(Prompt(text), before) >= real
-        before = Counted(text, real, 0)
+        assert worst_case.estimate_tokens(PromptSize(text), before) >= real
+        before = CountedPrompt(text, real, 0)
 
 
 def test_pictures_count_apart_and_documents_as_text() -> None:
     picture = Image("a", "image/png", 300_000)
     message = Message("user", "look", images=(picture, Image("b", "application/pdf", 3_000)))
-    prompt = worst.measure(500_000, [message])
-    assert prompt == Prompt(100_000, (300_000,))
-    assert worst.tokens(prompt, Counted()) == 50_000 + 50_000
-    assert worst.tokens(prompt, Counted(100_000, 30_000, 1)) == ceil(100_000 / 3)
+    prompt = worst_case.measure_prompt(500_000, [message])
+    assert prompt == PromptSize(100_000, (300_000,))
+    assert worst_case.estimate_tokens(prompt, CountedPrompt()) == 50_000 + 50_000
+    assert worst_case.estimate_tokens(prompt, CountedPrompt(100_000, 30_000, 1)) == ceil(100_000 / 3)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +233,12 @@ def test_pictures_count_apart_and_documents_as_text() -> None:
     ],
 )
 def test_how_long_an_answer_can_be(info: ModelInfo, wanted: int | None, longest: int) -> None:
-    assert worst.longest(info, 16_384, wanted) == longest
+    assert worst_case.longest_answer(info, 16_384, wanted) == longest
 
 
 def test_the_dearest_price_counts() -> None:
-    assert worst.price(ModelInfo(name="m", price_in=3, price_out=15, price_written=4)) == (4, 15)
-    assert worst.price(ModelInfo(name="m", price_in=3)) is None
+    assert worst_case.worst_price(ModelInfo(name="m", price_in=3, price_out=15, price_written=4)) == (4, 15)
+    assert worst_case.worst_price(ModelInfo(name="m", price_in=3)) is None
     long = ModelInfo(name="m", price_in=3, price_out=15, above=200, above_in=6, above_out=22)
-    assert (worst.price(long, 200), worst.price(long, 201)) == ((3, 15), (6, 22))
-    assert worst.price(ModelInfo(name="m", price_in=0, price_out=0)) == (0, 0)
+    assert (worst_case.worst_price(long, 200), worst_case.worst_price(long, 201)) == ((3, 15), (6, 22))
+    assert worst_case.worst_price(ModelInfo(name="m", price_in=0, price_out=0)) == (0, 0)

@@ -12,49 +12,49 @@ from tests.engine.stage import SILENCE, TOOLS, Stuck, noting, said, state, story
 
 from sylph.core import commands, facts
 from sylph.core.errors import StoreError, UserError
-from sylph.core.events import Fact, data_of
+from sylph.core.events import Fact, encode_body
 from sylph.core.plugin import Plugin
-from sylph.engine import replay as replaying
-from sylph.engine.executor import Bounds
-from sylph.engine.replay import Recording, Replayed, from_lines, from_log, replay
-from sylph.engine.runtime import Parts
-from sylph.engine.seal import Record, committed, event_of, link
-from sylph.engine.turn import Limits
-from sylph.testing import begin, call, calls, play, runtime, say
+from sylph.engine.calls.executor import CallLimits
+from sylph.engine.log.hash_chain import LogRecord, chain_hash, data_commitment, event_from_record
+from sylph.engine.turn.agent_loop import TurnLimits
+from sylph.engine.turn.runtime import RuntimeParts
+from sylph.replay import player as replaying
+from sylph.replay.player import RecordedSession, ReplayResult, load_recording, parse_recording, replay_session
+from sylph.testing import begin_session, call_tool, call_tools, play_turn, say, scripted_runtime
 
-LINES = [calls(("look", {"path": "a"}), ("much", {"text": "x", "times": 3})), say("Found."), say("And more.")]
+LINES = [call_tools(("look", {"path": "a"}), ("much", {"text": "x", "times": 3})), say("Found."), say("And more.")]
 
 
 @pytest.fixture
-async def recorded(home: Path) -> tuple[Recording, Parts]:
+async def recorded(home: Path) -> tuple[RecordedSession, RuntimeParts]:
     """A session of two turns, and what it ran with."""
     (home / "a").write_text("hello")
-    async with runtime(home, LINES, tools=TOOLS, plugins=[noting("sunny", "rainy")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, LINES, tools=TOOLS, plugins=[noting("sunny", "rainy")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "what is in a?")
         await said(engine, session, "go on")
-        return from_log(engine.log, session), engine.parts
+        return load_recording(engine.log, session), engine.parts
 
 
-async def again(recording: Recording, parts: Parts, *, any_head: bool = False) -> Replayed:
-    return await replay(recording, parts, lambda name: dialects(name, parts), any_head=any_head)
+async def again(recording: RecordedSession, parts: RuntimeParts, *, any_head: bool = False) -> ReplayResult:
+    return await replay_session(recording, parts, lambda name: dialects(name, parts), any_head=any_head)
 
 
-def changed(recording: Recording, kind: type[Fact], change: Callable[[Fact], Fact | None]) -> Recording:
+def changed(recording: RecordedSession, kind: type[Fact], change: Callable[[Fact], Fact | None]) -> RecordedSession:
     """The same recording with its first fact of a kind changed or left out, under a chain that holds."""
-    records: list[Record] = []
+    records: list[LogRecord] = []
     done = False
     for record in recording.records:
-        body = event_of(record).body
+        body = event_from_record(record).body
         if isinstance(body, kind) and not done:
             done, new = True, change(body)
             if new is None:
                 continue
-            record = record._replace(data=data_of(new))
+            record = record._replace(data=encode_body(new))
         record = record._replace(seq=len(records) + 1)
         before = records[-1].hash if records else b""
-        records.append(record._replace(hash=link(before, record, committed(record))))
-    return Recording(records, recording.blobs)
+        records.append(record._replace(hash=chain_hash(before, record, data_commitment(record))))
+    return RecordedSession(records, recording.blobs)
 
 
 def other(**fields: object) -> Callable[[Fact], Fact]:
@@ -65,7 +65,7 @@ def gone(_: Fact) -> None:
     """Leaves it out."""
 
 
-async def test_everything_is_the_same_down_to_the_chain(recorded: tuple[Recording, Parts]) -> None:
+async def test_everything_is_the_same_down_to_the_chain(recorded: tuple[RecordedSession, RuntimeParts]) -> None:
     recording, parts = recorded
     done = await again(recording, parts)
     assert (done.divergence, done.matched, done.prompts) == (None, len(recording.records), 3)
@@ -85,7 +85,11 @@ async def test_everything_is_the_same_down_to_the_chain(recorded: tuple[Recordin
     ],
 )
 async def test_the_first_difference_is_named(
-    recorded: tuple[Recording, Parts], kind: type[Fact], change: Callable[[Fact], Fact | None], seq: int, what: str
+    recorded: tuple[RecordedSession, RuntimeParts],
+    kind: type[Fact],
+    change: Callable[[Fact], Fact | None],
+    seq: int,
+    what: str,
 ) -> None:
     recording, parts = recorded
     found = (await again(changed(recording, kind, change), parts)).divergence
@@ -94,7 +98,7 @@ async def test_the_first_difference_is_named(
     assert found.what.startswith(what)
 
 
-async def test_both_sides_are_shown(recorded: tuple[Recording, Parts]) -> None:
+async def test_both_sides_are_shown(recorded: tuple[RecordedSession, RuntimeParts]) -> None:
     recording, parts = recorded
     found = (await again(changed(recording, facts.ToolDecided, other(reason="x" * 300)), parts)).divergence
     assert found
@@ -105,7 +109,7 @@ async def test_both_sides_are_shown(recorded: tuple[Recording, Parts]) -> None:
     assert all(len(line) < 200 for line in found.differences)
 
 
-async def test_another_head_can_be_let_pass_but_nothing_else(recorded: tuple[Recording, Parts]) -> None:
+async def test_another_head_can_be_let_pass_but_nothing_else(recorded: tuple[RecordedSession, RuntimeParts]) -> None:
     recording, parts = recorded
     brief = Plugin(name="brief", sections=(lambda: "Be brief.",))
     fewer = replace(parts, plugins=(*parts.plugins, brief))
@@ -116,15 +120,15 @@ async def test_another_head_can_be_let_pass_but_nothing_else(recorded: tuple[Rec
     assert (await again(tampered, fewer, any_head=True)).divergence
 
 
-async def test_other_settings_are_a_difference(recorded: tuple[Recording, Parts]) -> None:
+async def test_other_settings_are_a_difference(recorded: tuple[RecordedSession, RuntimeParts]) -> None:
     recording, parts = recorded
-    found = (await again(recording, replace(parts, bounds=Bounds(lines=1, bytes=2)))).divergence
+    found = (await again(recording, replace(parts, output_limits=CallLimits(lines=1, bytes=2)))).divergence
     assert found
     assert "5 bytes in all" in str(found.differences)
 
 
 async def test_what_a_recording_does_not_have_is_a_difference(
-    recorded: tuple[Recording, Parts], monkeypatch: pytest.MonkeyPatch
+    recorded: tuple[RecordedSession, RuntimeParts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording, parts = recorded
     monkeypatch.setattr(replaying, "STALL", 0.2)
@@ -136,7 +140,7 @@ async def test_what_a_recording_does_not_have_is_a_difference(
 
 
 async def test_an_engine_that_stands_still_is_a_difference(
-    recorded: tuple[Recording, Parts], monkeypatch: pytest.MonkeyPatch
+    recorded: tuple[RecordedSession, RuntimeParts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording, parts = recorded
     monkeypatch.setattr(replaying, "STALL", 0.2)
@@ -146,43 +150,43 @@ async def test_an_engine_that_stands_still_is_a_difference(
     assert found.what == "The recording goes on with tool.called; the replay does not."
 
 
-async def test_a_recording_is_replayed_up_to_every_fact(recorded: tuple[Recording, Parts]) -> None:
+async def test_a_recording_is_replayed_up_to_every_fact(recorded: tuple[RecordedSession, RuntimeParts]) -> None:
     recording, parts = recorded
     for end in range(1, len(recording.records)):
-        done = await again(Recording(recording.records[:end], recording.blobs), parts)
+        done = await again(RecordedSession(recording.records[:end], recording.blobs), parts)
         # What was written together is only there together.
         assert done.divergence is None or done.divergence.expected is None
 
 
 async def test_a_file_is_a_recording_and_must_be_whole(home: Path) -> None:
-    async with runtime(home, [say("Hello.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Hello.")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "hi")
-        lines = [line async for line in engine.export(session)]
-        assert (await again(from_lines(lines), engine.parts)).divergence is None
+        lines = [line async for line in engine.export_session(session)]
+        assert (await again(parse_recording(lines), engine.parts)).divergence is None
     with pytest.raises(StoreError):
-        from_lines([*lines[:3], *lines[4:]])
+        parse_recording([*lines[:3], *lines[4:]])
 
 
 async def test_what_was_erased_cannot_be_said_again(home: Path) -> None:
-    async with runtime(home, [say("Hello.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Hello.")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "my word is swordfish")
-        await engine.erase(session, "swordfish")
+        await engine.erase_secret(session, "swordfish")
         with pytest.raises(UserError, match="was erased"):
-            await again(from_log(engine.log, session), engine.parts)
+            await again(load_recording(engine.log, session), engine.parts)
 
 
 async def test_a_turn_that_took_too_long_does_so_again_without_waiting(home: Path) -> None:
     for words in ("", "I am thi"):
         model = Stuck([SILENCE], words=words)
-        async with runtime(home, model, limits=Limits(seconds=0.6)) as engine:
-            session = await begin(engine, home)
+        async with scripted_runtime(home, model, limits=TurnLimits(seconds=0.6)) as engine:
+            session = await begin_session(engine, home)
             await said(engine, session, "do it")
-            recording = from_log(engine.log, session)
+            recording = load_recording(engine.log, session)
             began = asyncio.get_running_loop().time()
             # The limit of then is in the log.
-            done = await again(recording, replace(engine.parts, limits=Limits()))
+            done = await again(recording, replace(engine.parts, limits=TurnLimits()))
             assert (done.divergence, asyncio.get_running_loop().time() - began < 0.5) == (None, True)
 
 
@@ -195,14 +199,14 @@ async def test_who_changes_the_mode_while_a_preview_is_made_is_asked_all_the_sam
         return "it would"
 
     tool = replace(TOOLS[0], preview=slow)
-    async with runtime(home, [call("put", path="a"), say("Done.")], tools=[tool]) as engine:
-        session = await begin(engine, home, mode="ask")
-        playing = asyncio.create_task(play(engine, session, "go"))
+    async with scripted_runtime(home, [call_tool("put", path="a"), say("Done.")], tools=[tool]) as engine:
+        session = await begin_session(engine, home, mode="ask")
+        playing = asyncio.create_task(play_turn(engine, session, "go"))
         await seen.wait()
         await engine.send(session, commands.SetMode(mode="trust"))
         go.set()
         await playing
-        assert (await again(from_log(engine.log, session), engine.parts)).divergence is None
+        assert (await again(load_recording(engine.log, session), engine.parts)).divergence is None
 
 
 async def test_who_changes_the_mode_before_the_effect_comes_too_late(home: Path) -> None:
@@ -214,26 +218,26 @@ async def test_who_changes_the_mode_before_the_effect_comes_too_late(home: Path)
         return {"it": "will"}
 
     tool = replace(TOOLS[0], foresee=foresee)
-    async with runtime(home, [call("put", path="a"), say("Done.")], tools=[tool]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("put", path="a"), say("Done.")], tools=[tool]) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
         await seen.wait()
         await engine.send(session, commands.SetMode(mode="plan"))
         go.set()
         await story(engine, session)
-        assert (await again(from_log(engine.log, session), engine.parts)).divergence is None
+        assert (await again(load_recording(engine.log, session), engine.parts)).divergence is None
 
 
 async def test_a_close_in_the_middle_of_an_answer(home: Path) -> None:
     model = Stuck([SILENCE, say("Done.")], words="I am thi")
-    engine = runtime(home, model)
-    session = await begin(engine, home)
+    engine = scripted_runtime(home, model)
+    session = await begin_session(engine, home)
     await engine.send(session, commands.Send(text="go"))
     await model.silent.wait()
     await engine.close()
-    async with runtime(home, model) as engine:
+    async with scripted_runtime(home, model) as engine:
         await engine.send(session, commands.Continue())
         await state(engine, session, "finalizing")
         await story(engine, session)
-        done = await again(from_log(engine.log, session), engine.parts)
+        done = await again(load_recording(engine.log, session), engine.parts)
     assert (done.divergence, done.prompts) == (None, 2)

@@ -20,18 +20,18 @@ from tests.engine.stage import (
 )
 
 from sylph.core import commands, facts, signals
-from sylph.core.errors import NotFound, SylphError, Trouble, UserError
-from sylph.core.plugin import Note, Plugin, Situation
-from sylph.core.provider import Reply
-from sylph.engine.session import QUEUE_LIMIT
-from sylph.engine.turn import Limits
-from sylph.testing import ScriptedProvider, begin, call, calls, play, runtime, say
+from sylph.core.errors import ErrorReport, NotFound, SylphError, UserError
+from sylph.core.plugin import ContextNote, Plugin, PrepareContext
+from sylph.core.provider import ModelReply
+from sylph.engine.turn.agent_loop import TurnLimits
+from sylph.engine.turn.session import QUEUE_LIMIT
+from sylph.testing import ScriptedProvider, begin_session, call_tool, call_tools, play_turn, say, scripted_runtime
 
 
 async def test_what_is_said_to_a_running_turn_reaches_it_between_rounds(home: Path) -> None:
-    props, model = Props(), ScriptedProvider([call("hold"), say("Blue then.")])
-    async with runtime(home, model, tools=props.tools) as engine:
-        session = await begin(engine, home)
+    props, model = Props(), ScriptedProvider([call_tool("hold"), say("Blue then.")])
+    async with scripted_runtime(home, model, tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="paint it"))
         await props.began.wait()
         await engine.send(session, commands.Send(text="blue, please"))
@@ -43,8 +43,8 @@ async def test_what_is_said_to_a_running_turn_reaches_it_between_rounds(home: Pa
 
 async def test_what_is_said_during_the_last_answer_still_reaches_the_turn(home: Path) -> None:
     model = Stuck([say("Done."), say("Blue then.")])
-    async with runtime(home, model) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, model) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="paint it"))
         await seen(engine, session, facts.ModelRequested)
         await engine.send(session, commands.Send(text="blue, please"))
@@ -53,9 +53,9 @@ async def test_what_is_said_during_the_last_answer_still_reaches_the_turn(home: 
 
 
 async def test_a_follow_up_waits_for_the_end_of_the_turn(home: Path) -> None:
-    props, model = Props(), ScriptedProvider([call("hold"), say("One."), say("Two.")])
-    async with runtime(home, model, tools=props.tools) as engine:
-        session = await begin(engine, home)
+    props, model = Props(), ScriptedProvider([call_tool("hold"), say("One."), say("Two.")])
+    async with scripted_runtime(home, model, tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="first"))
         await props.began.wait()
         await engine.send(session, commands.Send(text="second", delivery="follow"))
@@ -67,8 +67,8 @@ async def test_a_follow_up_waits_for_the_end_of_the_turn(home: Path) -> None:
 
 async def test_a_message_can_be_taken_back_while_it_waits(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="first"))
         await props.began.wait()
         id = await engine.send(session, commands.Send(text="forget it", delivery="follow"))
@@ -82,20 +82,20 @@ async def test_a_message_can_be_taken_back_while_it_waits(home: Path) -> None:
 
 async def test_only_so_many_messages_may_wait(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="first"))
         await props.began.wait()
         await asyncio.gather(*(engine.send(session, commands.Send(text="more")) for _ in range(QUEUE_LIMIT)))
         with pytest.raises(UserError, match="messages wait already"):
             await engine.send(session, commands.Send(text="too much"))
         props.go.set()
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
 
 
 async def test_a_repeated_send_is_one_message(home: Path) -> None:
-    async with runtime(home, [say("Once.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Once.")]) as engine:
+        session = await begin_session(engine, home)
         message = commands.Send(text="hello", key="k1")
         first, second = await asyncio.gather(engine.send(session, message), engine.send(session, message))
         assert first == second
@@ -106,31 +106,31 @@ async def test_a_repeated_send_is_one_message(home: Path) -> None:
 
 async def test_messages_sent_at_once_all_arrive_under_their_own_ids(home: Path) -> None:
     model = ScriptedProvider([say("Yes.")] * 20)
-    async with runtime(home, model) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, model) as engine:
+        session = await begin_session(engine, home)
         sends = (engine.send(session, commands.Send(text=f"message {number}")) for number in range(20))
         ids = await asyncio.gather(*sends)
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
     assert len(set(ids)) == 20
     shown = [message.text for message in model.requests[-1].messages if message.role == "user"]
     assert sorted(shown) == sorted(f"message {number}" for number in range(20))
 
 
 async def test_a_message_that_comes_as_the_turn_lets_go_is_not_left_waiting(home: Path) -> None:
-    async with runtime(home, [say("Yes.")] * 40) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Yes.")] * 40) as engine:
+        session = await begin_session(engine, home)
         for number in range(12):
             await engine.send(session, commands.Send(text="again"))
-            await seen(engine, session, facts.TurnEnded, after=(await engine.find(session)).seq)
+            await seen(engine, session, facts.TurnEnded, after=(await engine.find_session(session)).seq)
             for _ in range(number):
                 await asyncio.sleep(0)
-        await asyncio.wait_for(engine.settled(session), 5)
-        assert (await engine.find(session)).queue == {}
+        await asyncio.wait_for(engine.wait_until_idle(session), 5)
+        assert (await engine.find_session(session)).queue == {}
 
 
 async def test_a_sender_who_goes_away_still_gets_an_answer_written(home: Path) -> None:
-    async with runtime(home, [say("Yes.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Yes.")]) as engine:
+        session = await begin_session(engine, home)
         sending = asyncio.create_task(engine.send(session, commands.Send(text="hello")))
         await asyncio.sleep(0)
         sending.cancel()
@@ -140,15 +140,15 @@ async def test_a_sender_who_goes_away_still_gets_an_answer_written(home: Path) -
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 async def test_an_empty_message_is_refused(home: Path, text: str) -> None:
-    async with runtime(home, []) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, []) as engine:
+        session = await begin_session(engine, home)
         with pytest.raises(UserError, match="nothing in that message"):
             await engine.send(session, commands.Send(text=text))
 
 
 async def test_half_characters_in_a_message_do_no_harm(home: Path) -> None:
-    async with runtime(home, [say("Yes.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Yes.")]) as engine:
+        session = await begin_session(engine, home)
         events = await said(engine, session, "a file named \udcff")
     assert bodies(events, facts.InputReceived)[0].text == "a file named ?"
     assert outcomes(events) == ["finished"]
@@ -156,8 +156,8 @@ async def test_half_characters_in_a_message_do_no_harm(home: Path) -> None:
 
 async def test_a_paused_turn_holds_and_goes_on(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         await engine.send(session, commands.Pause())
@@ -178,8 +178,8 @@ async def test_a_paused_turn_holds_and_goes_on(home: Path) -> None:
 
 async def test_a_pause_can_be_taken_back_before_it_takes_hold(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         await engine.send(session, commands.Pause())
@@ -190,8 +190,8 @@ async def test_a_pause_can_be_taken_back_before_it_takes_hold(home: Path) -> Non
 
 async def test_what_is_not_paused_cannot_go_on(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         with pytest.raises(UserError, match="processing cannot unpause"):
@@ -202,9 +202,9 @@ async def test_what_is_not_paused_cannot_go_on(home: Path) -> None:
 
 async def test_a_pause_before_a_question_holds_first_and_asks_then(home: Path) -> None:
     props = Props()
-    script = [call("hold"), call("put", path="a"), say("Done.")]
-    async with runtime(home, script, tools=props.tools) as engine:
-        session = await begin(engine, home, mode="ask")
+    script = [call_tool("hold"), call_tool("put", path="a"), say("Done.")]
+    async with scripted_runtime(home, script, tools=props.tools) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="do it"))
         asked = await seen(engine, session, facts.Asked)
         await engine.send(session, commands.Answer(id=asked.id, answer="yes"))
@@ -213,7 +213,7 @@ async def test_a_pause_before_a_question_holds_first_and_asks_then(home: Path) -
         props.go.set()
         await state(engine, session, "paused")
         await engine.send(session, commands.Continue())
-        asked = await seen(engine, session, facts.Asked, after=(await engine.find(session)).seq - 1)
+        asked = await seen(engine, session, facts.Asked, after=(await engine.find_session(session)).seq - 1)
         await engine.send(session, commands.Answer(id=asked.id, answer="no"))
         assert outcomes(await story(engine, session)) == ["finished"]
 
@@ -233,31 +233,31 @@ async def test_a_pause_before_a_question_holds_first_and_asks_then(home: Path) -
 async def test_what_makes_no_sense_in_an_idle_session_is_refused(
     home: Path, command: commands.Command, kind: str
 ) -> None:
-    async with runtime(home, []) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, []) as engine:
+        session = await begin_session(engine, home)
         with pytest.raises(UserError) as caught:
             await engine.send(session, command)
         assert caught.value.trouble.kind == kind
-        assert (await engine.find(session)).pid == 0
+        assert (await engine.find_session(session)).pid == 0
 
 
 @pytest.mark.parametrize("command", [commands.Retry(), commands.Compact(), commands.Delete()])
 async def test_what_needs_a_resting_session_is_refused_while_a_turn_runs(home: Path, command: commands.Command) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         with pytest.raises(UserError, match="while a turn is open"):
             await engine.send(session, command)
         props.go.set()
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
 
 
 async def test_a_retry_starts_from_the_message_and_keeps_the_old_turn_in_the_log(home: Path) -> None:
     model = ScriptedProvider([say("Bad."), say("Good.")])
-    async with runtime(home, model) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, model) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "try")
         await engine.send(session, commands.Retry())
         events = await story(engine, session)
@@ -268,30 +268,30 @@ async def test_a_retry_starts_from_the_message_and_keeps_the_old_turn_in_the_log
 
 async def test_an_earlier_turn_can_be_retried_with_other_words(home: Path) -> None:
     model = ScriptedProvider([say("1"), say("2"), say("3"), say("again 2")])
-    async with runtime(home, model) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, model) as engine:
+        session = await begin_session(engine, home)
         for text in ("one", "two", "three"):
             await said(engine, session, text)
         await engine.send(session, commands.Retry(turn="t2", text="zwei"))
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
     assert [message.text for message in model.requests[3].messages] == ["one", "1", "zwei"]
 
 
 async def test_a_retry_of_a_turn_on_a_left_branch_goes_back_to_that_branch(home: Path) -> None:
     model = ScriptedProvider([say("1"), say("2"), say("other 1"), say("again 2")])
-    async with runtime(home, model) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, model) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "one")
         await said(engine, session, "two")
         for turn in ("t1", "t2"):
             await engine.send(session, commands.Retry(turn=turn))
-            await engine.settled(session)
+            await engine.wait_until_idle(session)
     assert [message.text for message in model.requests[3].messages] == ["one", "1", "two"]
 
 
 async def test_two_retries_at_once_are_one(home: Path) -> None:
-    async with runtime(home, [say("Bad."), say("Good.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Bad."), say("Good.")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "try")
         tried = await asyncio.gather(
             *(engine.send(session, commands.Retry()) for _ in range(2)), return_exceptions=True
@@ -302,36 +302,38 @@ async def test_two_retries_at_once_are_one(home: Path) -> None:
 
 
 async def test_a_title_comes_from_the_first_message_until_somebody_gives_one(home: Path) -> None:
-    async with runtime(home, [say("Hi.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Hi.")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "hello\nthere")
-        assert (await engine.find(session)).title == "hello there"
+        assert (await engine.find_session(session)).title == "hello there"
         await engine.send(session, commands.Rename(title="Greetings"))
-        assert (await engine.find(session)).title == "Greetings"
+        assert (await engine.find_session(session)).title == "Greetings"
 
 
 async def test_a_rename_is_kept_even_if_the_one_who_asked_goes_away(home: Path) -> None:
-    async with runtime(home, []) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, []) as engine:
+        session = await begin_session(engine, home)
         renaming = asyncio.create_task(engine.send(session, commands.Rename(title="kept")))
         await asyncio.sleep(0)
         renaming.cancel()
         await asyncio.wait([renaming])
-        summary = await engine.find(session)
+        summary = await engine.find_session(session)
     assert (summary.title, summary.pid) == ("kept", 0)
 
 
 async def test_an_answer_that_was_filtered_is_a_failure_that_says_so(home: Path) -> None:
-    async with runtime(home, [Reply(text="I", finish="filtered")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [ModelReply(text="I", finish="filtered")]) as engine:
+        session = await begin_session(engine, home)
         end = ended(await said(engine, session, "hello"))
     assert (end.outcome, end.trouble and end.trouble.kind) == ("failed", "refusal")
 
 
 async def test_a_mode_set_while_the_model_thinks_holds_for_its_next_call(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("peek"), call("put", path="a"), say("No.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(
+        home, [call_tool("peek"), call_tool("put", path="a"), say("No.")], tools=props.tools
+    ) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         await engine.send(session, commands.SetMode(mode="plan"))
@@ -342,20 +344,20 @@ async def test_a_mode_set_while_the_model_thinks_holds_for_its_next_call(home: P
 
 
 async def test_another_model_takes_over_in_the_middle_of_a_turn(home: Path) -> None:
-    props, model = Props(), ScriptedProvider([call("peek"), say("Done.")])
-    async with runtime(home, model, tools=props.tools) as engine:
-        session = await begin(engine, home)
+    props, model = Props(), ScriptedProvider([call_tool("peek"), say("Done.")])
+    async with scripted_runtime(home, model, tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         await engine.send(session, commands.SetModel(model="scripted/other"))
         props.go.set()
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
     assert [request.model for request in model.requests] == ["model", "other"]
 
 
 async def test_a_model_nobody_knows_ends_the_turn_with_what_to_do(home: Path) -> None:
-    async with runtime(home, []) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, []) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.SetModel(model="nowhere/model"))
         end = ended(await said(engine, session, "hello"))
     assert end.outcome == "failed"
@@ -364,51 +366,51 @@ async def test_a_model_nobody_knows_ends_the_turn_with_what_to_do(home: Path) ->
 
 
 async def test_a_deleted_session_is_out_of_sight_until_it_is_restored(home: Path) -> None:
-    async with runtime(home, []) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, []) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Delete())
-        assert await engine.sessions() == []
-        assert [summary.id for summary in await engine.sessions(deleted=True)] == [session]
+        assert await engine.list_sessions() == []
+        assert [summary.id for summary in await engine.list_sessions(deleted=True)] == [session]
         with pytest.raises(UserError, match="in the trash"):
             await engine.send(session, commands.Send(text="hello"))
         await engine.send(session, commands.Restore())
-        assert [summary.id for summary in await engine.sessions()] == [session]
+        assert [summary.id for summary in await engine.list_sessions()] == [session]
 
 
 async def test_a_purged_session_leaves_nothing_and_its_id_can_come_back(home: Path) -> None:
-    async with runtime(home, [say("Hi.")]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Hi.")]) as engine:
+        session = await begin_session(engine, home)
         await said(engine, session, "hello")
-        lines = [line async for line in engine.export(session)]
-        await engine.purge(session)
-        assert (engine.log.sessions(), await engine.sessions(), engine.log.head(session).seq) == ([], [], 0)
+        lines = [line async for line in engine.export_session(session)]
+        await engine.purge_session(session)
+        assert (engine.log.session_ids(), await engine.list_sessions(), engine.log.head(session).seq) == ([], [], 0)
         with pytest.raises(NotFound):
-            await engine.purge(session)
-        assert (await engine.import_(lines)).session == session
+            await engine.purge_session(session)
+        assert (await engine.import_session(lines)).session == session
 
 
 async def test_a_session_at_work_cannot_be_purged(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold"), say("Done.")], tools=props.tools) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [call_tool("hold"), say("Done.")], tools=props.tools) as engine:
+        session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="do it"))
         await props.began.wait()
         with pytest.raises(UserError, match="at work"):
-            await engine.purge(session)
+            await engine.purge_session(session)
         props.go.set()
-        await engine.settled(session)
+        await engine.wait_until_idle(session)
 
 
 async def test_a_session_nobody_knows_is_an_error_that_helps(home: Path) -> None:
-    async with runtime(home, []) as engine:
+    async with scripted_runtime(home, []) as engine:
         with pytest.raises(NotFound) as caught:
             await engine.send("nobody", commands.Send(text="hello"))
     assert caught.value.trouble.next
 
 
 async def test_an_answer_must_be_one_of_the_choices(home: Path) -> None:
-    async with runtime(home, [call("put", path="a"), say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with scripted_runtime(home, [call_tool("put", path="a"), say("Done.")], tools=TOOLS) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="write"))
         asked = await seen(engine, session, facts.Asked)
         with pytest.raises(UserError, match="not one of the choices"):
@@ -420,8 +422,8 @@ async def test_an_answer_must_be_one_of_the_choices(home: Path) -> None:
 
 
 async def test_two_answers_at_once_and_the_first_counts(home: Path) -> None:
-    async with runtime(home, [call("put", path="a"), say("Done.")], tools=TOOLS) as engine:
-        session = await begin(engine, home, mode="ask")
+    async with scripted_runtime(home, [call_tool("put", path="a"), say("Done.")], tools=TOOLS) as engine:
+        session = await begin_session(engine, home, mode="ask")
         await engine.send(session, commands.Send(text="write"))
         asked = await seen(engine, session, facts.Asked)
         answers = (engine.send(session, commands.Answer(id=asked.id, answer=said)) for said in ("yes", "no"))
@@ -433,18 +435,20 @@ async def test_two_answers_at_once_and_the_first_counts(home: Path) -> None:
 
 async def test_questions_of_calls_that_run_side_by_side_come_one_after_the_other(home: Path) -> None:
     props = Props()
-    script = [calls(("fetch", {"text": "a"}), ("fetch", {"text": "b"})), say("Done.")]
-    async with runtime(home, script, tools=props.tools) as engine:
-        session = await begin(engine, home, mode="ask")
-        events = await play(engine, session, "fetch both")
+    script = [call_tools(("fetch", {"text": "a"}), ("fetch", {"text": "b"})), say("Done.")]
+    async with scripted_runtime(home, script, tools=props.tools) as engine:
+        session = await begin_session(engine, home, mode="ask")
+        events = await play_turn(engine, session, "fetch both")
     assert [fact.detail for fact in bodies(events, facts.Asked)] == ["it reaches a", "it reaches b"]
     assert props.ran == ["a", "b"]
 
 
 async def test_a_turn_may_not_take_longer_than_its_limit(home: Path) -> None:
     props = Props()
-    async with runtime(home, [call("hold")], tools=props.tools, limits=Limits(seconds=0.05)) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(
+        home, [call_tool("hold")], tools=props.tools, limits=TurnLimits(seconds=0.05)
+    ) as engine:
+        session = await begin_session(engine, home)
         events = await said(engine, session, "do it")
     end = ended(events)
     assert end.outcome == "budget"
@@ -454,9 +458,9 @@ async def test_a_turn_may_not_take_longer_than_its_limit(home: Path) -> None:
 
 
 async def test_a_turn_may_not_have_more_rounds_than_its_limit(home: Path) -> None:
-    script = [call("look", path="a")] * 3
-    async with runtime(home, script, tools=TOOLS, limits=Limits(rounds=3)) as engine:
-        session = await begin(engine, home)
+    script = [call_tool("look", path="a")] * 3
+    async with scripted_runtime(home, script, tools=TOOLS, limits=TurnLimits(rounds=3)) as engine:
+        session = await begin_session(engine, home)
         end = ended(await said(engine, session, "look"))
     assert (end.outcome, end.rounds) == ("budget", 3)
 
@@ -464,24 +468,26 @@ async def test_a_turn_may_not_have_more_rounds_than_its_limit(home: Path) -> Non
 async def test_a_bug_in_a_plugin_ends_the_turn_and_the_next_one_can_work(home: Path) -> None:
     broken = True
 
-    async def prepare(_: Situation) -> list[Note]:
+    async def prepare(_: PrepareContext) -> list[ContextNote]:
         if broken:
             raise TimeoutError("no answer from the note service")
         return []
 
-    async with runtime(home, [say("Fine.")], plugins=[Plugin(name="x", prepare=(prepare,))]) as engine:
-        session = await begin(engine, home)
+    async with scripted_runtime(home, [say("Fine.")], plugins=[Plugin(name="x", prepare=(prepare,))]) as engine:
+        session = await begin_session(engine, home)
         assert outcomes(await said(engine, session, "hello")) == ["failed"]
         broken = False
         events = await said(engine, session, "hello")
     assert outcomes(events) == ["failed", "finished"]
-    assert bodies(events, facts.TurnEnded)[0].trouble == Trouble("bug", "TimeoutError: no answer from the note service")
+    assert bodies(events, facts.TurnEnded)[0].trouble == ErrorReport(
+        "bug", "TimeoutError: no answer from the note service"
+    )
 
 
 async def test_a_model_that_goes_in_circles_is_told(home: Path) -> None:
-    model = ScriptedProvider([call("look", path="a")] * 5 + [say("I give up.")])
-    async with runtime(home, model, tools=TOOLS) as engine:
-        session = await begin(engine, home)
+    model = ScriptedProvider([call_tool("look", path="a")] * 5 + [say("I give up.")])
+    async with scripted_runtime(home, model, tools=TOOLS) as engine:
+        session = await begin_session(engine, home)
         events = await said(engine, session, "look")
     assert [fact.topic for fact in bodies(events, facts.ContextAdded)] == ["circles"]
     assert "same calls" in model.requests[5].messages[-1].text
@@ -489,17 +495,17 @@ async def test_a_model_that_goes_in_circles_is_told(home: Path) -> None:
 
 async def test_a_store_that_fails_in_the_middle_ends_everything_and_says_so(home: Path) -> None:
     props = Props()
-    engine = runtime(home, [call("hold", text="x" * 20_000), say("Done.")], tools=props.tools)
-    session = await begin(engine, home)
+    engine = scripted_runtime(home, [call_tool("hold", text="x" * 20_000), say("Done.")], tools=props.tools)
+    session = await begin_session(engine, home)
     await engine.send(session, commands.Send(text="do it"))
     await props.began.wait()
     shown = asyncio.create_task(seen(engine, session, signals.SessionFailed))
     await asyncio.sleep(0)
-    await engine.log.change(_fill_up)
+    await engine.log.execute_change(_fill_up)
     props.go.set()
     trouble = (await shown).trouble
-    await engine.settled(session)
-    assert (trouble.kind, bool(trouble.next), (await engine.find(session)).pid) == ("store_full", True, 0)
+    await engine.wait_until_idle(session)
+    assert (trouble.kind, bool(trouble.next), (await engine.find_session(session)).pid) == ("store_full", True, 0)
     with pytest.raises(SylphError, match="disk is full"):
         await engine.send(session, commands.Send(text="still there? " * 5_000))
     await engine.close()

@@ -5,17 +5,17 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sylph.engine.slots import AGEING, BACKGROUND, PERSON, WORKER, Slots
+from sylph.engine.model.concurrency_limit import AGEING, BACKGROUND, PERSON, WORKER, ConcurrencyLimiter
 
 
-async def hold(slots: Slots, priority: int, name: str, order: list[str], go: asyncio.Event) -> None:
-    async with slots.take(priority):
+async def hold(slots: ConcurrencyLimiter, priority: int, name: str, order: list[str], go: asyncio.Event) -> None:
+    async with slots.hold_slot(priority):
         order.append(name)
         await go.wait()
 
 
 async def test_work_behind_never_holds_the_last_slot() -> None:
-    slots, order, go = Slots(2), list[str](), asyncio.Event()
+    slots, order, go = ConcurrencyLimiter(2), list[str](), asyncio.Event()
     tasks = [asyncio.create_task(hold(slots, BACKGROUND, f"b{number}", order, go)) for number in range(3)]
     await asyncio.sleep(0)
     tasks.append(asyncio.create_task(hold(slots, PERSON, "person", order, go)))
@@ -28,7 +28,7 @@ async def test_work_behind_never_holds_the_last_slot() -> None:
 
 async def test_who_waits_long_rises_but_not_above_people() -> None:
     now = [0.0]
-    slots, order, go = Slots(1, lambda: now[0]), list[str](), asyncio.Event()
+    slots, order, go = ConcurrencyLimiter(1, lambda: now[0]), list[str](), asyncio.Event()
     tasks = [asyncio.create_task(hold(slots, PERSON, "first", order, go))]
     await asyncio.sleep(0)
     for name, priority, at in (("old", BACKGROUND, 0.0), ("worker", WORKER, AGEING), ("person", PERSON, 3 * AGEING)):
@@ -48,11 +48,11 @@ def test_no_slot_is_lost_or_made(wanted: list[tuple[int, bool]], limit: int) -> 
     """Whoever gives up while waiting or while being let in leaves the rest as it was."""
 
     async def play() -> None:
-        slots, go, running = Slots(limit), asyncio.Event(), list[int]()
+        slots, go, running = ConcurrencyLimiter(limit), asyncio.Event(), list[int]()
         tasks: list[asyncio.Task[None]] = []
 
         async def one(priority: int) -> None:
-            async with slots.take(priority):
+            async with slots.hold_slot(priority):
                 running.append(priority)
                 assert len(running) <= limit
                 try:

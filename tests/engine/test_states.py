@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from sylph.engine.states import EDGES, RUNNING, STATES, TRIGGERS, State, step
+from sylph.engine.folds.state_machine import RUNNING_STATES, STATES, TRANSITIONS, TRIGGERS, ActivityState, next_state
 
 # Every pair of a state and what happens; a dot is a refusal. Change it only together with the table in the code.
 TABLE = """
@@ -30,27 +30,27 @@ def _table() -> dict[str, dict[str, str | None]]:
 
 
 def test_every_pair_of_state_and_trigger_is_decided() -> None:
-    assert {state: {trigger: step(state, trigger) for trigger in TRIGGERS} for state in STATES} == _table()
-    assert EDGES.keys() == set(STATES)
+    assert {state: {trigger: next_state(state, trigger) for trigger in TRIGGERS} for state in STATES} == _table()
+    assert TRANSITIONS.keys() == set(STATES)
 
 
 def test_every_state_can_be_reached() -> None:
     reached = {"idle"}
-    while found := {to for state in STATES if state in reached for to in EDGES[state].values()} - reached:
+    while found := {to for state in STATES if state in reached for to in TRANSITIONS[state].values()} - reached:
         reached |= found
     assert reached == set(STATES)
 
 
-@pytest.mark.parametrize("state", sorted(RUNNING))
-def test_whatever_runs_can_be_ended(state: State) -> None:
-    stopped, finished = step(state, "cancel"), step(state, "finish")
-    assert (stopped and finished) or step(state, "close") == "idle"
-    assert all(step(end, "close") == "idle" for end in (stopped, finished) if end)
+@pytest.mark.parametrize("state", sorted(RUNNING_STATES))
+def test_whatever_runs_can_be_ended(state: ActivityState) -> None:
+    stopped, finished = next_state(state, "cancel"), next_state(state, "finish")
+    assert (stopped and finished) or next_state(state, "close") == "idle"
+    assert all(next_state(end, "close") == "idle" for end in (stopped, finished) if end)
 
 
 def test_a_state_of_a_newer_version_can_only_be_left() -> None:
-    dreaming = cast("State", "dreaming")
-    assert {trigger: to for trigger in TRIGGERS if (to := step(dreaming, trigger))} == {
+    dreaming = cast("ActivityState", "dreaming")
+    assert {trigger: to for trigger in TRIGGERS if (to := next_state(dreaming, trigger))} == {
         "resume_turn": "scouting",
         "mend": "idle",
     }

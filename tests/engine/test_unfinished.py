@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core import facts, signals
-from sylph.core.events import Body, Event, Signal
-from sylph.engine import unfinished
-from sylph.engine.bus import Bus, Now
-from sylph.engine.unfinished import Unfinished
+from sylph.core.events import Event, EventBody, Signal
+from sylph.engine.folds import partial_output
+from sylph.engine.folds.partial_output import PartialOutput
+from sylph.engine.log.event_bus import EventBus, SessionLiveOutput
 
 SESSION = "s"
 # What a turn does, one letter each; `c` is when the log's writer tells that what was written is kept.
@@ -37,8 +37,10 @@ class Story:
     def __init__(self, size: int) -> None:
         self.disk: list[Event] = []
         self.told = 0
-        self.unfinished = Unfinished()
-        self.bus = Bus(self._read, size=size, unfinished=lambda _: Now(self.told, self.unfinished.told()))
+        self.unfinished = PartialOutput()
+        self.bus = EventBus(
+            self._read, size=size, unfinished=lambda _: SessionLiveOutput(self.told, self.unfinished.to_live_signal())
+        )
 
     def _read(self, session: str, after: int, limit: int) -> list[Event]:
         assert session == SESSION
@@ -55,7 +57,7 @@ class Story:
     def _show(self, signal: Signal) -> None:
         # What comes next is only shown once what was before it is kept.
         self._tell()
-        self.unfinished.show(signal)
+        self.unfinished.add_signal(signal)
         self.bus.publish(Event(session=SESSION, seq=0, ts=0, body=signal))
 
     def _write(self, fact: facts.Fact) -> None:
@@ -63,7 +65,7 @@ class Story:
 
     def _tell(self) -> None:
         for event in self.disk[self.told :]:
-            self.unfinished.settle(event.body)
+            self.unfinished.settle_fact(event.body)
             self.told = event.seq
             self.bus.publish(event)
 
@@ -72,20 +74,20 @@ class Screen:
     """A client: it shows what it hears."""
 
     def __init__(self) -> None:
-        self.shown = Unfinished()
+        self.shown = PartialOutput()
 
-    def hear(self, body: Body) -> None:
-        if isinstance(body, signals.Live):
-            self.shown = Unfinished()
+    def hear(self, body: EventBody) -> None:
+        if isinstance(body, signals.LiveSnapshot):
+            self.shown = PartialOutput()
             for signal in _pieces(body):
-                self.shown.show(signal)
+                self.shown.add_signal(signal)
         elif isinstance(body, Signal):
-            self.shown.show(body)
+            self.shown.add_signal(body)
         else:
-            self.shown.settle(body)
+            self.shown.settle_fact(body)
 
 
-def _pieces(live: signals.Live) -> list[Signal]:
+def _pieces(live: signals.LiveSnapshot) -> list[Signal]:
     found: list[Signal] = [signals.TextDelta(text=live.text)] if live.text else []
     found += [signals.ReasoningDelta(text=live.reasoning)] if live.reasoning else []
     found += [signals.ArgsDelta(index=at, name=one.name, text=one.text) for at, one in enumerate(live.calls)]
@@ -125,23 +127,23 @@ async def _play(moves: str, places: list[int], size: int, chance: random.Random)
         await asyncio.sleep(0)
     for screen, task in readers:
         task.cancel()
-        assert screen.shown.told() == story.unfinished.told()
+        assert screen.shown.to_live_signal() == story.unfinished.to_live_signal()
     await asyncio.gather(*(task for _, task in readers), return_exceptions=True)
 
 
 def test_of_a_long_output_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfinished, "TAIL", 10)
-    live = Unfinished()
+    monkeypatch.setattr(partial_output, "TAIL", 10)
+    live = PartialOutput()
     for number in range(100):
-        live.show(signals.ToolOutput(call="c", text=f"{number:03} "))
-    told = live.told()
+        live.add_signal(signals.ToolOutput(call="c", text=f"{number:03} "))
+    told = live.to_live_signal()
     assert told
     assert told.outputs == {"c": "7 098 099 "}
 
 
 def test_nothing_is_left_when_all_is_told() -> None:
-    live = Unfinished()
+    live = PartialOutput()
     for signal in (signals.TextDelta(text="a"), signals.ToolOutput(call="c", text="b"), signals.Progress(text="c")):
-        live.show(signal)
-    live.settle(facts.TurnEnded(outcome="finished"))
-    assert live.told() is None
+        live.add_signal(signal)
+    live.settle_fact(facts.TurnEnded(outcome="finished"))
+    assert live.to_live_signal() is None

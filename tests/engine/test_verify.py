@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core import facts
-from sylph.core.events import Head
-from sylph.engine import verify
-from sylph.engine.log import Log
-from sylph.engine.seal import Draft, Record, digest, link, seal
-from sylph.engine.shape import output_digest
-from sylph.testing import begin, runtime
+from sylph.core.events import LogHead
+from sylph.engine.log import verify
+from sylph.engine.log.hash_chain import LogRecord, PendingFact, chain_hash, output_digest, salted_digest, seal_record
+from sylph.engine.log.store import EventLog
+from sylph.testing import begin_session, scripted_runtime
 
 WHOLE = b"all of a long output"
 COLUMNS = ("session", "seq", "v", "turn", "ts", "type", "actor", "cause", "data", "salt", "hash")
@@ -30,10 +29,10 @@ numbers = st.integers(-(2**63), 2**63 - 1)
 
 async def _recorded(path: Path) -> None:
     """A store with one session of six facts and one whole output."""
-    with closing(Log.open(path)) as log:
+    with closing(EventLog.open(path)) as log:
         new = [facts.SessionRenamed(title=f"title {number}") for number in range(5)]
         done = facts.ToolFinished(call="t1_c1", ok=True, output="all", whole=output_digest(WHOLE))
-        drafts = [Draft(fact, 1_700_000_000_000, "t1", "user", 0) for fact in (*new, done)]
+        drafts = [PendingFact(fact, 1_700_000_000_000, "t1", "user", 0) for fact in (*new, done)]
         await log.append("s", drafts, expected=0, blobs=[(output_digest(WHOLE), WHOLE)]).done
 
 
@@ -45,8 +44,8 @@ def _after(tamper: Callable[[sqlite3.Connection], object]) -> list[str]:
         with closing(sqlite3.connect(path)) as db:
             tamper(db)
             db.commit()
-        with closing(Log.open(path)) as log:
-            return [problem.kind for id in log.traces() for problem in verify.verify(log, id).problems]
+        with closing(EventLog.open(path)) as log:
+            return [problem.kind for id in log.all_session_ids() for problem in verify.verify_session(log, id).problems]
 
 
 def test_an_untouched_log_verifies() -> None:
@@ -109,26 +108,29 @@ def test_text_in_the_place_of_the_same_bytes_changes_nothing() -> None:
 
 
 async def test_the_runtime_looks_at_every_session_also_at_those_not_listed(tmp_path: Path) -> None:
-    async with runtime(tmp_path, []) as engine:
-        sessions = sorted([await begin(engine, tmp_path), await begin(engine, tmp_path)])
-        await engine.log.change(lambda db: db.execute("delete from session where id = ?", sessions[:1]))
-        assert [(one.session, one.ok) for one in await engine.verify()] == [(sessions[0], False), (sessions[1], True)]
-        assert (await engine.verify(sessions[1]))[0].events == 1
-        assert await engine.checkup() == []
+    async with scripted_runtime(tmp_path, []) as engine:
+        sessions = sorted([await begin_session(engine, tmp_path), await begin_session(engine, tmp_path)])
+        await engine.log.execute_change(lambda db: db.execute("delete from session where id = ?", sessions[:1]))
+        assert [(one.session, one.ok) for one in await engine.verify_sessions()] == [
+            (sessions[0], False),
+            (sessions[1], True),
+        ]
+        assert (await engine.verify_sessions(sessions[1]))[0].events == 1
+        assert await engine.check_store() == []
 
 
 @given(text, text, text, text, numbers, numbers, st.binary(max_size=50), st.binary(max_size=8))
 def test_the_standard_library_computes_the_same_chain(
     session: str, turn: str, type_: str, actor: str, ts: int, cause: int, data: bytes, salt: bytes
 ) -> None:
-    record = Record(session, 7, 1, turn, ts, type_, actor, cause, data, salt, b"")
+    record = LogRecord(session, 7, 1, turn, ts, type_, actor, cause, data, salt, b"")
     head = json.dumps([1, session, 7, turn, ts, type_, actor, cause], separators=(",", ":"), ensure_ascii=False)
     inner = hashlib.blake2b(salt + data, digest_size=32).digest()
     outer = hashlib.blake2b(b"before" + head.encode() + inner, digest_size=32).digest()
-    assert link(b"before", record, digest(salt, data)) == outer
+    assert chain_hash(b"before", record, salted_digest(salt, data)) == outer
 
 
 def test_two_equal_facts_have_different_commitments() -> None:
-    draft = Draft(facts.SessionRenamed(title="secret"), 1, "", "user", 0)
-    one, two = (seal("s", Head(), draft) for _ in range(2))
-    assert (one.data, digest(one.salt, one.data) == digest(two.salt, two.data)) == (two.data, False)
+    draft = PendingFact(facts.SessionRenamed(title="secret"), 1, "", "user", 0)
+    one, two = (seal_record("s", LogHead(), draft) for _ in range(2))
+    assert (one.data, salted_digest(one.salt, one.data) == salted_digest(two.salt, two.data)) == (two.data, False)

@@ -107,11 +107,11 @@ async def test_doctor_mends_what_was_spent_from_the_log(sylph: Sylph, model: Mod
     await model([answer("One."), answer("Two.")])
     configure(sylph, "[budget.day]\nmoney = 5\n")
     await sylph.run("-m", "openai/small", "one")
-    purse = sylph.home / "sylph" / "data" / "budget.db"
+    ledger = sylph.home / "sylph" / "data" / "budget.db"
     assert "what was spent agrees with the log in 1 session" in (await sylph.run("doctor")).out
-    for path in purse.parent.glob("budget.db-*"):
+    for path in ledger.parent.glob("budget.db-*"):
         path.unlink()
-    purse.write_bytes(b"this is not a database" * 100)
+    ledger.write_bytes(b"this is not a database" * 100)
     refused = await sylph.run("-m", "openai/small", "two")
     assert refused.code == 7
     assert "sylph doctor" in refused.err

@@ -16,15 +16,15 @@ from tests.providers.local.test_gguf import model as model_file
 from tests.providers.local.wheels import index, offline
 from tests.small_model import is_alive, lend, needs_model, worked
 
-from sylph.providers.local import parts
+from sylph.providers.local import packages
 
 LABEL = "small model, chat only, no tools"
 # The program as it is, but for the packages, which are small ones.
 WITH_OTHER_LOCKS = """
 import sys
 from pathlib import Path
-from sylph.providers.local import parts
-parts.HERE = Path(sys.argv.pop(1))
+from sylph.providers.local import packages
+packages.HERE = Path(sys.argv.pop(1))
 from sylph.__main__ import main
 sys.exit(main())
 """
@@ -189,7 +189,7 @@ async def test_a_better_model_comes_first(sylph: Sylph, local: Path, model: Mode
 @needs_model
 async def test_a_file_of_ones_own(sylph: Sylph, small: Path, tmp_path: Path) -> None:
     file = tmp_path / "My Model.gguf"
-    os.link(parts.weights(small) or "", file)
+    os.link(packages.small_model_path(small) or "", file)
     added = await sylph.run("models", "add", str(file), "--window", "2048")
     assert added.code == 0, added.err
     assert "local/my-model is added" in added.out

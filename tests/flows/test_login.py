@@ -10,7 +10,7 @@ from tests.model_server import Asked, ModelServer, Step, call, fail, say
 from tests.oauth_server import ACCOUNT, OAuthServer, error, html, said
 from tests.providers.test_oauth import visited
 
-from sylph.providers.logins.browser import challenge
+from sylph.providers.logins.browser_login import pkce_challenge
 
 
 async def test_without_a_client_id_a_login_is_off(sylph: Sylph) -> None:
@@ -79,7 +79,7 @@ async def test_each_service_has_the_other_way_too(sylph: Sylph) -> None:
         oauth.trouble["api/token"] = [html(403), said(authorization_code="c", code_verifier="v")]
         oauth.codes["c"] = {
             "redirect_uri": f"{oauth.url}/deviceauth/callback",
-            "code_challenge": challenge("v"),
+            "code_challenge": pkce_challenge("v"),
             "code_challenge_method": "S256",
         }
         done = await sylph.run("connect", "chatgpt", "--yes", "--device")

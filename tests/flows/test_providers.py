@@ -12,10 +12,11 @@ from tests.model_server import ModelServer, say
 WITH_A_ROW = """
 import importlib.util, sys
 from pathlib import Path
-spec = importlib.util.find_spec("sylph.providers.table")
+spec = importlib.util.find_spec("sylph.providers.vendors.table")
 source = Path(spec.origin).read_text()
-row = 'Row(name="acme", title="Acme", dialect="chat", base_url="{url}", keys=("ACME_KEY",), headers={"X-Is": "acme"}),'
-at = source.index("ROWS: tuple[Row, ...] = (") + len("ROWS: tuple[Row, ...] = (")
+row = 'Vendor(name="acme", title="Acme", dialect="chat", base_url="{url}", key_variables=("ACME_KEY",), '
+row += 'headers={"X-Is": "acme"}),'
+at = source.index("VENDORS: tuple[Vendor, ...] = (") + len("VENDORS: tuple[Vendor, ...] = (")
 table = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = table
 exec(compile(source[:at] + row.replace("{url}", sys.argv.pop(1)) + source[at:], spec.origin, "exec"), table.__dict__)

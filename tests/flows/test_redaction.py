@@ -8,7 +8,7 @@ import pytest
 from tests.flows.program import Model, Sylph
 from tests.model_server import Asked, Step, call, say
 
-from sylph.engine.redact.vault import Vault
+from sylph.engine.redact.vault import SecretVault
 
 KEY = "sk-proj-abcDEF123456789012345678"
 ENV = f"OPENAI_API_KEY={KEY}\nDEBUG=1\n"
@@ -142,11 +142,11 @@ async def test_a_killed_turn_goes_on_with_its_secrets_and_forgotten_ones_are_tol
 async def test_a_value_is_forgotten_in_time(sylph: Sylph, model: Model) -> None:
     await model([say("Noted.")])
     await sylph.run(f"remember {KEY}")
-    vault = Vault(sylph.home / "sylph" / "data" / "vault", 365)
+    vault = SecretVault(sylph.home / "sylph" / "data" / "vault", 365)
     (known,) = vault.entries
     # As if it had been met last three days ago.
     file = sylph.home / "sylph" / "data" / "vault" / "values"
-    file.write_bytes(vault.sealed(msgspec.structs.replace(known, day=known.day - 3)) + b"\n")
+    file.write_bytes(vault.encrypt_entry(msgspec.structs.replace(known, day=known.day - 3)) + b"\n")
     await model([call("write", path="x", content=f"⟦secret:openai-key:{known.tag}⟧"), say("No.")] * 2)
     configure(sylph, "[redact]\nkeep_days = 1\n")
     await sylph.run("--mode", "trust", "write it")

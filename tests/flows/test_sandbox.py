@@ -8,9 +8,9 @@ from tests.flows.program import Done, Model, Sylph
 from tests.flows.told import results
 from tests.model_server import call, say
 
-from sylph.engine.sandbox.layers import Trial, landlock_abi
+from sylph.engine.sandbox.layer_probe import LayerProbe, landlock_abi
 
-LAYER = Trial().layer()
+LAYER = LayerProbe().wait_for_layer()
 boxed = pytest.mark.skipif(LAYER.name != "bwrap", reason=f"no bubblewrap here: {LAYER.said}")
 FETCH = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).read())"
 

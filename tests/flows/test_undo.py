@@ -13,8 +13,8 @@ from tests.engine.undo.trees import tree_of
 from tests.flows.program import Done, Model, Sylph
 from tests.model_server import call, calls, say
 
-from sylph.engine.redact.vault import home_key
-from sylph.engine.undo.contents import Contents
+from sylph.engine.redact.vault import load_home_key
+from sylph.engine.undo.content_store import FileContentStore
 
 TASK = ("--mode", "trust", "do it")
 
@@ -300,8 +300,8 @@ def _age(store: Path, session: str) -> None:
 
 
 def _kept(folder: Path, text: bytes) -> bool:
-    contents = Contents(folder, lambda: home_key(folder.parents[1] / "vault"))
-    return any(text in (contents.get(digest) or b"") for digest in contents.digests())
+    contents = FileContentStore(folder, lambda: load_home_key(folder.parents[1] / "vault"))
+    return any(text in (contents.get(digest) or b"") for digest in contents.list_digests())
 
 
 async def test_what_is_kept_is_private(sylph: Sylph, model: Model) -> None:

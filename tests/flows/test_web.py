@@ -10,7 +10,7 @@ from tests.model_server import ModelServer, call, say
 from tests.tools.pictures import pdf
 from tests.tools.web.servers import moved, page, site
 
-from sylph.tools.web.chromium import NAMES
+from sylph.tools.web.browser.chromium import BROWSER_NAMES
 
 SEARXNG = '{"results":[{"url":"https://one.example/","title":"One","content":"A snippet"}]}'
 
@@ -91,7 +91,7 @@ async def test_a_search_without_its_key_says_what_is_missing(sylph: Sylph, model
     assert "Error (not_configured)" in result(server)
 
 
-@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="no Chromium is installed")
+@pytest.mark.skipif(not any(map(shutil.which, BROWSER_NAMES)), reason="no Chromium is installed")
 async def test_a_page_is_used_in_a_browser_and_nothing_is_left_behind(sylph: Sylph, model: Model) -> None:
     configure(sylph, f'[web]\nallow = ["127.0.0.1"]\nbrowser_idle = 60\nbrowser = "{chromium()}"\n')
     form = "<title>Shop</title><button onclick=\"document.title='Sold'\">Buy</button>"
@@ -105,7 +105,7 @@ async def test_a_page_is_used_in_a_browser_and_nothing_is_left_behind(sylph: Syl
     assert browsers(sylph) == []
 
 
-@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="no Chromium is installed")
+@pytest.mark.skipif(not any(map(shutil.which, BROWSER_NAMES)), reason="no Chromium is installed")
 async def test_a_browser_does_not_outlive_a_sylph_that_is_killed(sylph: Sylph, model: Model) -> None:
     configure(sylph, '[web]\nallow = ["127.0.0.1"]\n')
     async with site(index=page("<title>Shop</title>")) as place:
@@ -131,7 +131,7 @@ async def test_without_playwright_the_tool_says_how_to_get_it(sylph: Sylph, mode
 
 
 def chromium() -> str:
-    return next(found for name in NAMES if (found := shutil.which(name)))
+    return next(found for name in BROWSER_NAMES if (found := shutil.which(name)))
 
 
 def browsers(sylph: Sylph) -> list[str]:

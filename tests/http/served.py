@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 from tests.flows.program import Sylph
 
-from sylph.config import load
-from sylph.interfaces.http.keys import Keys
+from sylph.config import load_config
+from sylph.interfaces.http.security.token_store import ServerTokenStore
 
 SECONDS = 20.0
 
@@ -96,8 +96,8 @@ async def serving(sylph: Sylph, *arguments: str) -> AsyncGenerator[Served, None]
 
 def _token(sylph: Sylph) -> str:
     """One that may everything. Without a process, which takes as long as a third of a server's start."""
-    with closing(Keys(load(sylph.env({})).data / "keys.db")) as keys:
-        return keys.make("token", "tests", ("admin",))[1]
+    with closing(ServerTokenStore(load_config(sylph.env({})).data / "keys.db")) as keys:
+        return keys.create_token("token", "tests", ("admin",))[1]
 
 
 async def _address(process: Process) -> str:

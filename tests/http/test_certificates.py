@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sylph.config import Server
+from sylph.config import ServerSettings
 from sylph.core.errors import UserError
-from sylph.interfaces.http.tls.kept import kept
-from sylph.interfaces.http.tls.shown import Shown
+from sylph.interfaces.http.security.tls.cert_file import ensure_certificate
+from sylph.interfaces.http.security.tls.cert_reload import ReloadingCertificate
 
 
 def made(folder: Path, *more: str) -> tuple[str, str]:
@@ -24,7 +24,7 @@ def made(folder: Path, *more: str) -> tuple[str, str]:
     return cert, key
 
 
-def handshake(shown: Shown) -> bytes:
+def handshake(shown: ReloadingCertificate) -> bytes:
     """The certificate that a client gets."""
     ours, theirs = socket.socketpair()
     serving = threading.Thread(target=lambda: shown.context.wrap_socket(ours, server_side=True).close())
@@ -40,11 +40,11 @@ def handshake(shown: Shown) -> bytes:
 
 def test_it_stays_while_it_fits(tmp_path: Path) -> None:
     file = tmp_path / "tls" / "self.pem"
-    assert kept(file, ["one.example"])
+    assert ensure_certificate(file, ["one.example"])
     assert file.stat().st_mode & 0o077 == 0
-    assert not kept(file, ["one.example"])
-    assert not kept(file, []), "a name that went away is no reason"
-    assert kept(file, ["two.example", "192.0.2.7"])
+    assert not ensure_certificate(file, ["one.example"])
+    assert not ensure_certificate(file, []), "a name that went away is no reason"
+    assert ensure_certificate(file, ["two.example", "192.0.2.7"])
     noted = json.loads(file.read_text().partition("\n")[0].removeprefix("# sylph "))
     assert set(noted["names"]) == {"localhost", "127.0.0.1", "::1", "two.example", "192.0.2.7"}
 
@@ -52,7 +52,7 @@ def test_it_stays_while_it_fits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spoilt", ["near its end", "cut", "empty", "no PEM", "no note"])
 def test_it_is_made_anew_when_it_is_no_good(tmp_path: Path, spoilt: str) -> None:
     file = tmp_path / "self.pem"
-    kept(file, [])
+    ensure_certificate(file, [])
     text = file.read_text()
     changed = {
         "near its end": re.sub(r'"until":\d+', '"until":1', text),
@@ -62,13 +62,13 @@ def test_it_is_made_anew_when_it_is_no_good(tmp_path: Path, spoilt: str) -> None
         "no note": text.partition("\n")[2],
     }
     file.write_text(changed[spoilt])
-    assert kept(file, [])
+    assert ensure_certificate(file, [])
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
 def test_a_new_one_is_taken_up_without_a_restart(tmp_path: Path) -> None:
     cert, key = made(tmp_path / "own", "-nodes")
-    shown = Shown(Server(tls_cert=cert, tls_key=key), tmp_path, "127.0.0.1")
+    shown = ReloadingCertificate(ServerSettings(tls_cert=cert, tls_key=key), tmp_path, "127.0.0.1")
     first = handshake(shown)
     shown.renew()
     assert handshake(shown) == first
@@ -82,7 +82,7 @@ def test_a_new_one_is_taken_up_without_a_restart(tmp_path: Path) -> None:
 
 
 def test_our_own_is_renewed_before_its_end(tmp_path: Path) -> None:
-    shown = Shown(Server(tls="self"), tmp_path, "127.0.0.1")
+    shown = ReloadingCertificate(ServerSettings(tls="self"), tmp_path, "127.0.0.1")
     first, file = handshake(shown), tmp_path / "tls" / "self.pem"
     file.write_text(re.sub(r'"until":\d+', '"until":1', file.read_text()))
     shown.renew()
@@ -105,5 +105,5 @@ def test_one_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     ]
     for one, two in wrong:
         with pytest.raises(UserError, match="cannot be used") as caught:
-            Shown(Server(tls_cert=one, tls_key=two), tmp_path, "127.0.0.1")
+            ReloadingCertificate(ServerSettings(tls_cert=one, tls_key=two), tmp_path, "127.0.0.1")
         assert caught.value.trouble.next

@@ -7,11 +7,11 @@ from tests.flows.program import Model, Sylph
 from tests.http.served import serving
 from tests.model_server import call, say
 
-from sylph.app import App, build
-from sylph.config import load
+from sylph.app import App, build_app
+from sylph.config import load_config
 from sylph.core.commands import Answer, Send
 from sylph.core.facts import Asked, TurnEnded
-from sylph.engine.runtime import NewSession
+from sylph.engine.turn.runtime import NewSession
 
 API = "/api/v1"
 WRITE = call("write", path="a.txt", content="a")
@@ -20,7 +20,7 @@ WRITE = call("write", path="a.txt", content="a")
 async def granted(app: App, sylph: Sylph) -> str:
     """A session in which a person allowed a tool for the rest of it."""
     new = NewSession(workspace=sylph.workspace, model="openai/scripted", sandbox=False)
-    session = await app.runtime.create(new)
+    session = await app.runtime.create_session(new)
     await app.runtime.send(session, Send(text="write it"))
     async with asyncio.timeout(20):
         async with aclosing(app.runtime.watch(session)) as watched:
@@ -29,13 +29,13 @@ async def granted(app: App, sylph: Sylph) -> str:
                     await app.runtime.send(session, Answer(id=event.body.id, answer="session"))
                 if isinstance(event.body, TurnEnded):
                     break
-        await app.runtime.settled(session)
+        await app.runtime.wait_until_idle(session)
     return session
 
 
 async def test_what_was_allowed_for_a_session_is_taken_back(sylph: Sylph, model: Model) -> None:
     await model([WRITE, WRITE, say("Written."), WRITE])
-    async with build(load(sylph.env({}))) as app:
+    async with build_app(load_config(sylph.env({}))) as app:
         session = await granted(app, sylph)
     async with serving(sylph) as served:
         (grant,) = (await served.client.get(f"{API}/policy/grants")).json()["items"]

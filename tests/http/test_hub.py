@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from sylph.core.commands import Rename
-from sylph.engine.runtime import Runtime
-from sylph.interfaces.http.live.cursor import Cursor
-from sylph.interfaces.http.live.frames import Several, Single, Texts
-from sylph.interfaces.http.live.hub import Hub, Pace
-from sylph.interfaces.http.live.lines import Line
-from sylph.interfaces.http.problems import Denied
-from sylph.interfaces.http.who import OWNER
-from sylph.testing import begin, play, runtime, say
+from sylph.engine.turn.runtime import Runtime
+from sylph.interfaces.http.hub.cursor import StreamCursor
+from sylph.interfaces.http.hub.frames import MultiplexedSseFraming, SessionSseFraming, WebSocketFraming
+from sylph.interfaces.http.hub.stream_hub import StreamHub, StreamTiming
+from sylph.interfaces.http.hub.subscriber import StreamSubscriber
+from sylph.interfaces.http.kit.principal import OWNER
+from sylph.interfaces.http.kit.problem_details import AccessDenied
+from sylph.testing import begin_session, play_turn, say, scripted_runtime
 
 
 @pytest.fixture
 async def engine(tmp_path: Path) -> AsyncGenerator[Runtime, None]:
-    async with runtime(tmp_path, [say("Hello.")] * 50) as made:
+    async with scripted_runtime(tmp_path, [say("Hello.")] * 50) as made:
         yield made
 
 
@@ -27,7 +27,7 @@ async def _never() -> None:
     await asyncio.Event().wait()
 
 
-async def _told(hub: Hub, line: Line, wanted: bytes) -> bytes:
+async def _told(hub: StreamHub, line: StreamSubscriber, wanted: bytes) -> bytes:
     """Serves a line until it was told this."""
     told, enough = bytearray(), asyncio.Event()
 
@@ -36,45 +36,45 @@ async def _told(hub: Hub, line: Line, wanted: bytes) -> bytes:
         if wanted in told:
             enough.set()
 
-    serving = asyncio.create_task(hub.serve(line, write, _never()))
+    serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
     async with asyncio.timeout(5):
         await enough.wait()
-    hub.end()
+    hub.end_all()
     await serving
     return bytes(told)
 
 
 async def test_silence_is_broken_by_a_sign_of_life(engine: Runtime) -> None:
-    hub = Hub(engine, Pace(tick=0.02, beat=0.05))
-    assert await _told(hub, hub.line(OWNER, Single(Cursor())), b": beat\n\n")
-    hub = Hub(engine, Pace(tick=0.02, beat=0.05))
-    assert b'{"type":"beat","ts":' in await _told(hub, hub.line(OWNER, Texts()), b"beat")
+    hub = StreamHub(engine, StreamTiming(tick=0.02, heartbeat=0.05))
+    assert await _told(hub, hub.new_subscriber(OWNER, SessionSseFraming(StreamCursor())), b": beat\n\n")
+    hub = StreamHub(engine, StreamTiming(tick=0.02, heartbeat=0.05))
+    assert b'{"type":"beat","ts":' in await _told(hub, hub.new_subscriber(OWNER, WebSocketFraming()), b"beat")
 
 
 async def test_a_client_that_takes_nothing_is_let_go(engine: Runtime, tmp_path: Path) -> None:
-    hub = Hub(engine, Pace(tick=0.02, patience=0.1))
-    line = hub.line(OWNER, Single(Cursor()))
-    hub.follow(line, {await begin(engine, tmp_path): 0})
+    hub = StreamHub(engine, StreamTiming(tick=0.02, write_timeout=0.1))
+    line = hub.new_subscriber(OWNER, SessionSseFraming(StreamCursor()))
+    hub.follow_sessions(line, {await begin_session(engine, tmp_path): 0})
 
     async def write(_: bytes) -> None:
         await _never()
 
     async with asyncio.timeout(5):
-        await hub.serve(line, write, _never())
-    assert hub.find(line.client, OWNER) is None
+        await hub.serve_subscriber(line, write, _never())
+    assert hub.find_subscriber(line.client, OWNER) is None
     assert not line.reader.after
 
 
 async def test_there_are_only_so_many_lines(engine: Runtime) -> None:
-    hub = Hub(engine, Pace(most=1))
-    serving = asyncio.create_task(hub.serve(hub.line(OWNER, Texts()), _take, _never()))
+    hub = StreamHub(engine, StreamTiming(max_streams=1))
+    serving = asyncio.create_task(hub.serve_subscriber(hub.new_subscriber(OWNER, WebSocketFraming()), _take, _never()))
     await asyncio.sleep(0)
-    with pytest.raises(Denied, match="open already") as refused:
-        hub.line(OWNER, Texts())
+    with pytest.raises(AccessDenied, match="open already") as refused:
+        hub.new_subscriber(OWNER, WebSocketFraming())
     assert refused.value.trouble.kind == "too_many"
-    hub.end()
+    hub.end_all()
     await serving
-    assert hub.line(OWNER, Texts())
+    assert hub.new_subscriber(OWNER, WebSocketFraming())
 
 
 async def _take(_: bytes) -> None:
@@ -82,29 +82,29 @@ async def _take(_: bytes) -> None:
 
 
 async def test_a_session_that_is_purged_ends_its_line(engine: Runtime, tmp_path: Path) -> None:
-    hub, session = Hub(engine), await begin(engine, tmp_path)
-    line = hub.line(OWNER, Single(Cursor()))
+    hub, session = StreamHub(engine), await begin_session(engine, tmp_path)
+    line = hub.new_subscriber(OWNER, SessionSseFraming(StreamCursor()))
     line.alone = True
-    hub.follow(line, {session: 0})
+    hub.follow_sessions(line, {session: 0})
     told = bytearray()
 
     async def write(data: bytes) -> None:
         told.extend(data)
 
-    serving = asyncio.create_task(hub.serve(line, write, _never()))
+    serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
     await asyncio.sleep(0.05)
-    await engine.purge(session)
+    await engine.purge_session(session)
     async with asyncio.timeout(5):
         await serving
     assert told.index(b"event: session.purged") < told.index(b"event: stream.gone")
 
 
 async def test_what_another_process_does_to_the_store_is_told(engine: Runtime, tmp_path: Path) -> None:
-    hub = Hub(engine, Pace(tick=0.02))
-    session, other = await begin(engine, tmp_path), await begin(engine, tmp_path)
-    line, told = hub.line(OWNER, Several(Cursor())), bytearray()
-    await hub.look(line)
-    hub.follow(line, {session: 0, other: 0})
+    hub = StreamHub(engine, StreamTiming(tick=0.02))
+    session, other = await begin_session(engine, tmp_path), await begin_session(engine, tmp_path)
+    line, told = hub.new_subscriber(OWNER, MultiplexedSseFraming(StreamCursor())), bytearray()
+    await hub.watch_changes(line)
+    hub.follow_sessions(line, {session: 0, other: 0})
 
     async def write(data: bytes) -> None:
         told.extend(data)
@@ -114,28 +114,28 @@ async def test_what_another_process_does_to_the_store_is_told(engine: Runtime, t
             while wanted not in told:  # noqa: ASYNC110 - a test looks again
                 await asyncio.sleep(0.01)
 
-    serving = asyncio.create_task(hub.serve(line, write, _never()))
-    async with runtime(tmp_path, []) as elsewhere:
+    serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
+    async with scripted_runtime(tmp_path, []) as elsewhere:
         await elsewhere.send(session, Rename(title="From elsewhere"))
         await until(b"event: session.renamed")
         await until(b'"title":"From elsewhere","workspace"')
-        new = await begin(elsewhere, tmp_path)
+        new = await begin_session(elsewhere, tmp_path)
         await until(b'"type":"session.changed","id":"%s"' % new.encode())
-        await elsewhere.purge(other)
+        await elsewhere.purge_session(other)
         await until(b'{"type":"session.removed","id":"%s"}' % other.encode())
         await until(b'{"type":"stream.gone","session":"%s"}' % other.encode())
-    hub.end()
+    hub.end_all()
     await serving
 
 
 async def test_sessions_that_rest_are_let_go_of(engine: Runtime, tmp_path: Path) -> None:
-    sessions = [await begin(engine, tmp_path) for _ in range(20)]
+    sessions = [await begin_session(engine, tmp_path) for _ in range(20)]
     for session in sessions:
-        await play(engine, session, "hello")
-        await engine.settled(session)
+        await play_turn(engine, session, "hello")
+        await engine.wait_until_idle(session)
     held = [id for id, _ in engine._sessions]  # pyright: ignore[reportPrivateUsage]
     assert len(held) <= 17
     assert held[-1] == sessions[-1]
     # Whoever was let go of goes on as if nothing was.
-    await play(engine, sessions[0], "once more")
-    assert (await engine.find(sessions[0])).turns == 2
+    await play_turn(engine, sessions[0], "once more")
+    assert (await engine.find_session(sessions[0])).turns == 2

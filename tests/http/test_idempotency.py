@@ -12,8 +12,8 @@ from tests.http.acting import Client, acting
 from tests.http.served import serving
 
 from sylph.core.errors import StoreError
-from sylph.interfaces.http.idempotency import Asked, Once
-from sylph.interfaces.http.problems import Denied
+from sylph.interfaces.http.kit.idempotency import IdempotencyStore, IdempotentRequest
+from sylph.interfaces.http.kit.problem_details import AccessDenied
 
 KEY = {"Idempotency-Key": "the-same"}
 MAKING: dict[str, dict[str, Any]] = {
@@ -60,48 +60,48 @@ def unanswered(path: Path) -> None:
 
 
 async def test_one_that_is_being_worked_on_is_not_begun_again(tmp_path: Path) -> None:
-    once, asked = Once(tmp_path / "requests.db"), Asked(b"name", b"print")
+    once, asked = IdempotencyStore(tmp_path / "requests.db"), IdempotentRequest(b"name", b"print")
     go, done = asyncio.Event(), list[str]()
 
     async def work() -> Response:
         await go.wait()
-        done.append(asked.made)
+        done.append(asked.resource_id)
         return Response(b"{}", 201)
 
-    first = asyncio.create_task(once.do(asked, work))
+    first = asyncio.create_task(once.run_once(asked, work))
     await asyncio.sleep(0)
-    with pytest.raises(Denied) as caught:
-        await once.do(asked, work)
+    with pytest.raises(AccessDenied) as caught:
+        await once.run_once(asked, work)
     assert caught.value.trouble.kind == "in_progress"
     go.set()
     assert (await first).status_code == 201
-    assert (await once.do(asked, work)).headers["idempotency-replayed"] == "true"
-    assert done == [asked.made]
+    assert (await once.run_once(asked, work)).headers["idempotency-replayed"] == "true"
+    assert done == [asked.resource_id]
     once.close()
 
 
 async def test_what_failed_may_be_tried_again(tmp_path: Path) -> None:
-    once, asked = Once(tmp_path / "requests.db"), Asked(b"name", b"print")
+    once, asked = IdempotencyStore(tmp_path / "requests.db"), IdempotentRequest(b"name", b"print")
 
     async def fail() -> Response:
-        raise Denied("Not now.")
+        raise AccessDenied("Not now.")
 
     async def work() -> Response:
         return Response(b"{}", 201)
 
-    with pytest.raises(Denied):
-        await once.do(asked, fail)
-    assert "idempotency-replayed" not in (await once.do(asked, work)).headers
+    with pytest.raises(AccessDenied):
+        await once.run_once(asked, fail)
+    assert "idempotency-replayed" not in (await once.run_once(asked, work)).headers
     once.close()
 
 
 async def test_a_store_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "requests.db").write_bytes(b"no database at all, but long enough to be taken for one" * 20)
-    once = Once(tmp_path / "requests.db")
+    once = IdempotencyStore(tmp_path / "requests.db")
 
     async def work() -> Response:
         raise AssertionError("nothing is done that could not be found again")
 
     with pytest.raises(StoreError):
-        await once.do(Asked(b"name", b"print"), work)
+        await once.run_once(IdempotentRequest(b"name", b"print"), work)
     once.close()

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 
-from sylph.interfaces.http.listening import listen
+from sylph.interfaces.http.server.listen_socket import listen_tcp
 
 
 async def test_small_answers_are_not_held_back() -> None:
@@ -13,7 +13,7 @@ async def test_small_answers_are_not_held_back() -> None:
         told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
-    listening = listen("127.0.0.1", 0)
+    listening = listen_tcp("127.0.0.1", 0)
     async with await asyncio.start_server(answer, sock=listening):
         _, writer = await asyncio.open_connection(*listening.getsockname())
         assert await asyncio.wait_for(told, 10) == 1

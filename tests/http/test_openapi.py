@@ -9,28 +9,29 @@ from openapi_spec_validator import validate
 
 from sylph.core.facts import FACTS
 from sylph.core.signals import SIGNALS
-from sylph.interfaces.http.api import SUBJECTS, make
-from sylph.interfaces.http.examples import example_of, shown
-from sylph.interfaces.http.house import House
-from sylph.interfaces.http.problems import STATUS
-from sylph.interfaces.http.route import Declared, declared_by
-from sylph.interfaces.http.schema import API
-from sylph.interfaces.http.tags import TAGS
-from sylph.interfaces.http.troubles import trouble_of
+from sylph.interfaces.http.api.create_api import create_api
+from sylph.interfaces.http.api.openapi import API_PREFIXES
+from sylph.interfaces.http.api.openapi_examples import example_of, to_json_value
+from sylph.interfaces.http.api.openapi_tags import TAGS
+from sylph.interfaces.http.api.problem_examples import example_problem
+from sylph.interfaces.http.api.route_table import ALL_ROUTES
+from sylph.interfaces.http.kit.problem_details import STATUS_BY_KIND
+from sylph.interfaces.http.kit.route import RouteDeclaration, all_declarations
+from sylph.interfaces.http.state.server_state import ServerState
 
-DECLARED = [each for each in declared_by(SUBJECTS) if each.path.startswith(API)]
+DECLARED = [each for each in all_declarations(ALL_ROUTES) if each.path.startswith(API_PREFIXES)]
 
 # Kinds whose status is not in the table: they are told where they come up.
 OTHERWISE = {"bad_body": 400, "bad_parameter": 422}
 
 
-def name(route: Declared) -> str:
+def name(route: RouteDeclaration) -> str:
     return f"{route.method} {route.path}"
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return make(cast(House, SimpleNamespace())).openapi()
+    return create_api(cast(ServerState, SimpleNamespace())).openapi()
 
 
 def test_it_is_valid(document: dict[str, Any]) -> None:
@@ -40,12 +41,12 @@ def test_it_is_valid(document: dict[str, Any]) -> None:
 
 def test_every_operation_is_a_declared_route(document: dict[str, Any]) -> None:
     listed = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}
-    assert listed == {f"{route.method} {route.address}" for route in DECLARED}
+    assert listed == {f"{route.method} {route.openapi_path}" for route in DECLARED}
 
 
 @pytest.mark.parametrize("route", DECLARED, ids=name)
-def test_every_operation_tells_all(document: dict[str, Any], route: Declared) -> None:
-    told = document["paths"][route.address][route.method.lower()]
+def test_every_operation_tells_all(document: dict[str, Any], route: RouteDeclaration) -> None:
+    told = document["paths"][route.openapi_path][route.method.lower()]
     assert told["summary"] and told["description"], "It has no docstring."
     assert set(told["tags"]) <= set(TAGS), "Its subject has no description in tags.py."
     assert told["security"] == ([] if route.scope is None else [{"token": []}, {"cookie": []}, {"tls_cookie": []}])
@@ -61,24 +62,24 @@ def test_every_operation_tells_all(document: dict[str, Any], route: Declared) ->
 
 
 @pytest.mark.parametrize("route", DECLARED, ids=name)
-def test_examples_are_what_they_are_examples_of(route: Declared) -> None:
+def test_examples_are_what_they_are_examples_of(route: RouteDeclaration) -> None:
     for shape, given in ((route.takes, route.example), (route.gives, route.answer)):
         if shape is not None:
-            example = shown(given) if given is not None else example_of(shape)
+            example = to_json_value(given) if given is not None else example_of(shape)
             msgspec.convert(example, shape, strict=False)
 
 
 @pytest.mark.parametrize("route", DECLARED, ids=name)
-def test_problems_fit_their_status(document: dict[str, Any], route: Declared) -> None:
-    told = document["paths"][route.address][route.method.lower()]["responses"]
+def test_problems_fit_their_status(document: dict[str, Any], route: RouteDeclaration) -> None:
+    told = document["paths"][route.openapi_path][route.method.lower()]["responses"]
     for status, answer in told.items():
         if int(status) < 400:
             continue
         example = next(each["example"] for each in answer["content"].values())
         if kind := example.get("kind"):
-            assert (example["status"], STATUS.get(kind, 0) or OTHERWISE[kind]) == (int(status), int(status))
+            assert (example["status"], STATUS_BY_KIND.get(kind, 0) or OTHERWISE[kind]) == (int(status), int(status))
         else:
-            assert example["error"]["code"] == trouble_of(int(status), route).kind
+            assert example["error"]["code"] == example_problem(int(status), route).kind
 
 
 def test_names_say_nothing_of_modules(document: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@ from tests.flows.program import Model, Sylph
 from tests.http.served import serving
 from tests.model_server import call, say
 
-from sylph.engine.sandbox.layers import Trial
+from sylph.engine.sandbox.layer_probe import LayerProbe
 
-LAYER = Trial().layer()
+LAYER = LayerProbe().wait_for_layer()
 # The path does not stand in the command: of one that names Sylph's own files a person would be asked.
 KNOCK = """
 import os, socket

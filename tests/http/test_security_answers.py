@@ -13,32 +13,32 @@ ME = "/api/v1/login"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     with open_house(Home(tmp_path_factory.mktemp("home")).configure("")) as opened:
         yield opened
 
 
-def every(house: House) -> dict[str, Answer]:
+def every(server: House) -> dict[str, Answer]:
     return {
-        "page": house.ask("GET", "/login", token=""),
-        "script": house.ask("GET", "/login.js", token=""),
-        "json": house.ask("GET", "/api/v1/sessions"),
-        "nothing there": house.ask("GET", "/nowhere"),
-        "wrong method": house.ask("PATCH", ME, {}),
-        "no credential": house.ask("GET", "/api/v1/sessions", token=""),
-        "wrong host": house.ask("GET", "/login", None, {"Host": "evil.example"}),
-        "wrong origin": house.ask("GET", "/login", None, {"Origin": "http://evil.example"}),
-        "wrong body": house.ask("POST", "/api/v1/keys", b"{"),
-        "no HTTP": house.raw(b"NONSENSE\r\n\r\n"),
-        "no content": house.ask("DELETE", f"/api/v1/keys/{made['key']['id']}")
-        if (made := house.ask("POST", "/api/v1/keys", {"name": "gone"}).json)
-        else house.ask("GET", "/"),
-        "refused websocket": house.upgrade({}),
+        "page": server.ask("GET", "/login", token=""),
+        "script": server.ask("GET", "/login.js", token=""),
+        "json": server.ask("GET", "/api/v1/sessions"),
+        "nothing there": server.ask("GET", "/nowhere"),
+        "wrong method": server.ask("PATCH", ME, {}),
+        "no credential": server.ask("GET", "/api/v1/sessions", token=""),
+        "wrong host": server.ask("GET", "/login", None, {"Host": "evil.example"}),
+        "wrong origin": server.ask("GET", "/login", None, {"Origin": "http://evil.example"}),
+        "wrong body": server.ask("POST", "/api/v1/keys", b"{"),
+        "no HTTP": server.raw(b"NONSENSE\r\n\r\n"),
+        "no content": server.ask("DELETE", f"/api/v1/keys/{made['key']['id']}")
+        if (made := server.ask("POST", "/api/v1/keys", {"name": "gone"}).json)
+        else server.ask("GET", "/"),
+        "refused websocket": server.upgrade({}),
     }
 
 
-def test_every_answer_binds_the_browser(house: House) -> None:
-    for name, answer in every(house).items():
+def test_every_answer_binds_the_browser(server: House) -> None:
+    for name, answer in every(server).items():
         told = answer.headers
         assert told["x-content-type-options"] == "nosniff", name
         assert told["referrer-policy"] == "no-referrer", name
@@ -53,9 +53,9 @@ def test_every_answer_binds_the_browser(house: House) -> None:
         assert not any(each.startswith("access-control") for each in told), name
 
 
-def test_nothing_of_the_api_is_kept_by_anybody(house: House) -> None:
+def test_nothing_of_the_api_is_kept_by_anybody(server: House) -> None:
     for path, token in (("/api/v1/sessions", None), ("/api/v1/health/live", ""), ("/api/v1/nowhere", None)):
-        assert house.ask("GET", path, token=token).headers["cache-control"] == "no-store"
+        assert server.ask("GET", path, token=token).headers["cache-control"] == "no-store"
 
 
 def test_pages_hold_no_script_and_no_style_of_their_own() -> None:
@@ -65,8 +65,8 @@ def test_pages_hold_no_script_and_no_style_of_their_own() -> None:
         assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|https?://", text)
 
 
-def test_without_tls_nothing_demands_it(house: House) -> None:
-    assert "strict-transport-security" not in house.ask("GET", ME).headers
+def test_without_tls_nothing_demands_it(server: House) -> None:
+    assert "strict-transport-security" not in server.ask("GET", ME).headers
 
 
 @pytest.mark.parametrize(
@@ -77,38 +77,38 @@ def test_without_tls_nothing_demands_it(house: House) -> None:
         "/..;/login", "/\\..\\..\\etc\\passwd", "/.git/config", "/keys.db", "/sylph.sock",
     ],
 )  # fmt: skip
-def test_no_path_leads_out(house: House, path: str) -> None:
-    answer = house.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+def test_no_path_leads_out(server: House, path: str) -> None:
+    answer = server.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert answer.status in (400, 404)
     assert b"root:" not in answer.body
     assert answer.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("said", ["x%0d%0aSet-Cookie:%20evil=1", "x%0aX-Evil:%201", "x%00y", "%E2%80%A8"])
-def test_nothing_is_slipped_into_an_answer(house: House, said: str) -> None:
+def test_nothing_is_slipped_into_an_answer(server: House, said: str) -> None:
     for method, path in (
         ("GET", f"/{said}"),
         ("GET", f"/api/v1/keys/{said}"),
         ("GET", f"/api/v1/sessions/{said}"),
         ("GET", f"/login?next={said}"),
     ):
-        answer = house.ask(method, path)
+        answer = server.ask(method, path)
         assert not {"set-cookie", "x-evil"} & set(answer.headers)
         assert answer.status < 500
 
 
-def test_no_header_is_said_back(house: House) -> None:
+def test_no_header_is_said_back(server: House) -> None:
     wicked = {"Origin": "http://evil.example", "X-Request-Id": "abc", "X-Forwarded-Host": "evil.example"}
-    answer = house.ask("GET", "/login", None, wicked, token="")
+    answer = server.ask("GET", "/login", None, wicked, token="")
     assert b"evil" not in answer.raw
     forwarded = {"X-Forwarded-For": "10.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example"}
-    assert "Secure" not in house.ask("POST", ME, {"code": house.link()}, forwarded, token="").headers["set-cookie"]
+    assert "Secure" not in server.ask("POST", ME, {"code": server.link()}, forwarded, token="").headers["set-cookie"]
 
 
-def test_a_name_cannot_break_lines(house: House) -> None:
+def test_a_name_cannot_break_lines(server: House) -> None:
     for name in ("a\r\nSet-Cookie: evil=1", "a\x00b", "\u2028"):
-        assert house.ask("POST", "/api/v1/keys", {"name": name}).status == 400
-        assert house.ask("POST", "/api/v1/links", {"name": name}).status == 400
+        assert server.ask("POST", "/api/v1/keys", {"name": name}).status == 400
+        assert server.ask("POST", "/api/v1/links", {"name": name}).status == 400
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_a_name_cannot_break_lines(house: House) -> None:
         "redirect=https://evil.example",
     ],
 )
-def test_no_parameter_sends_the_browser_elsewhere(house: House, query: str) -> None:
+def test_no_parameter_sends_the_browser_elsewhere(server: House, query: str) -> None:
     """Where the page talks to, and where it goes, is not for an address to say."""
-    with_it, without = (house.ask("GET", path, token="") for path in (f"/login?{query}", "/login"))
+    with_it, without = (server.ask("GET", path, token="") for path in (f"/login?{query}", "/login"))
     assert (with_it.status, with_it.body) == (200, without.body)
     assert "location" not in with_it.headers
-    script = house.ask("GET", "/login.js", token="").body.decode()
+    script = server.ask("GET", "/login.js", token="").body.decode()
     # One parameter counts, `next`, and only for a path of this server; test_security_browser tries it in a browser.
     assert re.findall(r"location\.search\)\.get\(([^)]*)\)", script) == ['"next"']
     assert "goal.origin === location.origin" in script

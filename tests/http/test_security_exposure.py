@@ -32,21 +32,21 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
         yield opened
 
 
-def shown(house: House) -> bytes:
+def shown(server: House) -> bytes:
     """The certificate that the server shows."""
-    with house.connect() as end:
+    with server.connect() as end:
         assert isinstance(end, ssl.SSLSocket)
         found = end.getpeercert(binary_form=True)
     assert found
     return found
 
 
-def verified(house: House, name: str) -> bool:
+def verified(server: House, name: str) -> bool:
     """Whether who trusts the certificate believes the server to have this name."""
-    context = ssl.create_default_context(cafile=str(house.home.data / "tls" / "self.pem"))
+    context = ssl.create_default_context(cafile=str(server.home.data / "tls" / "self.pem"))
     try:
         with (
-            socket.create_connection(("127.0.0.1", house.port), 10) as plain,
+            socket.create_connection(("127.0.0.1", server.port), 10) as plain,
             context.wrap_socket(plain, server_hostname=name),
         ):
             return True
@@ -82,27 +82,27 @@ def test_others_are_not_served_without_a_key(home: Home) -> None:
 
 
 def test_with_both_the_port_is_open_and_the_door_is_not(home: Home) -> None:
-    with open_house(home, "--host", "0.0.0.0", "--tls", "self") as house:
-        assert house.url.startswith("https://")
-        assert house.ask("GET", ME).status == 200
-        assert house.ask("GET", "/api/v1/sessions", token="").status == 401
-        assert house.ask("GET", ME, None, {"Host": "evil.example"}).status == 421
-        host = house.url.removeprefix("https://").rpartition(":")[0]
-        assert verified(house, "127.0.0.1")
-        assert verified(house, host), "what others are told to use"
-        assert house.ask("GET", ME, None, {"Host": f"{host}:{house.port}"}).status == 200
+    with open_house(home, "--host", "0.0.0.0", "--tls", "self") as server:
+        assert server.url.startswith("https://")
+        assert server.ask("GET", ME).status == 200
+        assert server.ask("GET", "/api/v1/sessions", token="").status == 401
+        assert server.ask("GET", ME, None, {"Host": "evil.example"}).status == 421
+        host = server.url.removeprefix("https://").rpartition(":")[0]
+        assert verified(server, "127.0.0.1")
+        assert verified(server, host), "what others are told to use"
+        assert server.ask("GET", ME, None, {"Host": f"{host}:{server.port}"}).status == 200
 
 
 def test_behind_a_proxy_links_lead_to_it_and_the_cookie_stays_within_tls(home: Home) -> None:
     home.configure('[server]\nurl = "https://sylph.example"\n')
-    with open_house(home) as house:
-        link = house.ask("POST", "/api/v1/links", {}).json["url"]
+    with open_house(home) as server:
+        link = server.ask("POST", "/api/v1/links", {}).json["url"]
         assert link.startswith("https://sylph.example/login#")
         proxied = {"Host": "sylph.example", "Origin": "https://sylph.example"}
-        entered = house.ask("POST", ME, {"code": link.partition("#")[2]}, proxied, token="")
+        entered = server.ask("POST", ME, {"code": link.partition("#")[2]}, proxied, token="")
         assert (entered.status, "Secure" in entered.headers["set-cookie"]) == (200, True)
         cookie = {**proxied, "Cookie": entered.cookie}
-        assert house.ask("POST", "/api/v1/links", {}, cookie, token="").status == 201
+        assert server.ask("POST", "/api/v1/links", {}, cookie, token="").status == 201
     home.configure('[server]\nurl = "sylph.example/path"\n')
     assert "server.url" in home.run("serve", "--port", "0").stderr
 
@@ -230,9 +230,9 @@ def test_without_the_library_openssl_makes_the_certificate(home: Home, tmp_path:
     (tmp_path / "cryptography").mkdir()
     (tmp_path / "cryptography" / "__init__.py").write_text("raise ImportError('hidden')")
     hidden = {"PYTHONPATH": str(tmp_path)}
-    with open_house(home, "--tls", "self", **hidden) as house:
-        assert verified(house, "localhost")
-        assert verified(house, "127.0.0.1")
+    with open_house(home, "--tls", "self", **hidden) as server:
+        assert verified(server, "localhost")
+        assert verified(server, "127.0.0.1")
     (home.data / "tls" / "self.pem").unlink()
     said = home.run("serve", "--port", "0", "--tls", "self", PATH="/nowhere", **hidden)
     assert said.returncode == 1
@@ -250,9 +250,9 @@ def made(folder: Path, *more: str) -> tuple[str, str]:
 
 def test_your_own_certificate(home: Home, tmp_path: Path) -> None:
     cert, key = made(tmp_path / "own", "-nodes", "-addext", "subjectAltName=DNS:own.example")
-    with open_house(home, "--tls-cert", cert, "--tls-key", key, "--name", "own.example") as house:
-        assert shown(house) == ssl.PEM_cert_to_DER_cert(Path(cert).read_text())
-        assert house.ask("GET", ME, None, {"Host": "own.example"}).status == 200
+    with open_house(home, "--tls-cert", cert, "--tls-key", key, "--name", "own.example") as server:
+        assert shown(server) == ssl.PEM_cert_to_DER_cert(Path(cert).read_text())
+        assert server.ask("GET", ME, None, {"Host": "own.example"}).status == 200
     assert not (home.data / "tls").exists()
 
 
@@ -264,13 +264,13 @@ def test_a_certificate_that_cannot_be_used_says_why(home: Home, tmp_path: Path) 
 
 
 def test_the_folder_of_the_socket_must_be_private(home: Home) -> None:
-    with open_house(home) as house:
+    with open_house(home) as server:
         own = home.data / "sylph.sock"
         assert own.stat().st_mode & 0o077 == 0
         assert passed_on(own, "Accept: */*")
         for said in ("Origin: http://127.0.0.1", "X-Forwarded-For: 192.0.2.1", "Sec-Fetch-Site: same-origin"):
             assert not passed_on(own, said), "somebody made it public"
-        assert house.ask("GET", ME).status == 200
+        assert server.ask("GET", ME).status == 200
     home.data.chmod(0o777)
     said = home.run("serve", "--port", "0")
     assert said.returncode == 1
@@ -299,12 +299,12 @@ def test_the_first_start_in_a_terminal_shows_a_key_a_link_and_a_code(home: Home)
 
 
 def test_the_first_start_in_a_log_shows_a_link_that_is_soon_worth_nothing(home: Home) -> None:
-    with open_house(home, token="") as house:
-        assert house.process.stdout
-        link = next(line for line in house.process.stdout if "/login#" in line)
+    with open_house(home, token="") as server:
+        assert server.process.stdout
+        link = next(line for line in server.process.stdout if "/login#" in line)
         code = link.strip().partition("#")[2]
-        assert house.ask("POST", ME, {"code": code}, token="").json["scopes"] == ["admin"]
-        assert house.ask("POST", ME, {"code": code}, token="").status == 401
+        assert server.ask("POST", ME, {"code": code}, token="").json["scopes"] == ["admin"]
+        assert server.ask("POST", ME, {"code": code}, token="").status == 401
 
 
 def _in_terminal(home: Home, *arguments: str) -> str:

@@ -10,14 +10,14 @@ EVIL = "http://evil.example"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     with open_house(Home(tmp_path_factory.mktemp("home")).configure("")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def cookie(house: House) -> str:
-    return house.login()
+def cookie(server: House) -> str:
+    return server.login()
 
 
 @pytest.fixture(scope="module")
@@ -35,25 +35,25 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
         "0.0.0.0", "", "localhost:80:80", "localhost@evil.example", "[::1", "127.0.0.1, evil.example", "2130706433",
     ],
 )  # fmt: skip
-def test_a_name_that_was_rebound_to_us_is_refused(house: House, host: str) -> None:
+def test_a_name_that_was_rebound_to_us_is_refused(server: House, host: str) -> None:
     """Whatever is asked: a page, the API with a good token, or a WebSocket."""
     for path in ("/login", ME, "/api/v1/health/live"):
-        assert (answer := house.ask("GET", path, None, {"Host": host})).status == 421, answer
-    assert house.upgrade({"Host": host, "Authorization": f"Bearer {house.token}"}).status == 421
+        assert (answer := server.ask("GET", path, None, {"Host": host})).status == 421, answer
+    assert server.upgrade({"Host": host, "Authorization": f"Bearer {server.token}"}).status == 421
 
 
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8090", "[::1]:8090", "localhost."]
 )
-def test_our_own_names_are_known(house: House, host: str) -> None:
-    assert house.ask("GET", ME, None, {"Host": host}).status == 200
+def test_our_own_names_are_known(server: House, host: str) -> None:
+    assert server.ask("GET", ME, None, {"Host": host}).status == 200
 
 
-def test_no_host_or_two_are_refused(house: House) -> None:
-    assert house.raw(b"GET /login HTTP/1.1\r\n\r\n").status in (400, 421)
-    assert house.raw(b"GET /login HTTP/1.0\r\n\r\n").status == 421
-    assert house.raw(b"GET /login HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").status == 400
-    assert house.raw(b"GET http://evil.example/login HTTP/1.1\r\nHost: evil.example\r\n\r\n").status == 421
+def test_no_host_or_two_are_refused(server: House) -> None:
+    assert server.raw(b"GET /login HTTP/1.1\r\n\r\n").status in (400, 421)
+    assert server.raw(b"GET /login HTTP/1.0\r\n\r\n").status == 421
+    assert server.raw(b"GET /login HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").status == 400
+    assert server.raw(b"GET http://evil.example/login HTTP/1.1\r\nHost: evil.example\r\n\r\n").status == 421
 
 
 def test_a_name_that_was_configured_is_known(shared: House) -> None:
@@ -65,46 +65,46 @@ def test_a_name_that_was_configured_is_known(shared: House) -> None:
     "origin",
     [EVIL, "null", "file://", "http://localhost:3000", "http://127.0.0.1", "http://evil@{}", "{}.evil.example"],
 )
-def test_a_foreign_origin_is_refused(house: House, cookie: str, origin: str) -> None:
+def test_a_foreign_origin_is_refused(server: House, cookie: str, origin: str) -> None:
     """With a token and with a cookie, for reading too; a dev server on another port is as foreign as any."""
-    headers = {"Origin": origin.format(house.origin.removeprefix("http://"))}
+    headers = {"Origin": origin.format(server.origin.removeprefix("http://"))}
     for given in ({}, {"Cookie": cookie}):
-        token = "" if given else house.token
+        token = "" if given else server.token
         for method, path in (("GET", "/api/v1/sessions"), ("POST", "/api/v1/sessions"), ("GET", "/login")):
-            answer = house.ask(method, path, {} if method == "POST" else None, {**headers, **given}, token=token)
+            answer = server.ask(method, path, {} if method == "POST" else None, {**headers, **given}, token=token)
             assert (answer.status, answer.kind) == (403, "foreign_origin")
             assert not any(name.startswith("access-control") for name in answer.headers)
 
 
 @pytest.mark.parametrize("origin", [EVIL, "null", "http://localhost:3000", "https://127.0.0.1"])
-def test_a_foreign_origin_gets_no_websocket(house: House, cookie: str, origin: str) -> None:
-    for given in ({"Cookie": cookie}, {"Authorization": f"Bearer {house.token}"}):
-        answer = house.upgrade({"Origin": origin, **given})
+def test_a_foreign_origin_gets_no_websocket(server: House, cookie: str, origin: str) -> None:
+    for given in ({"Cookie": cookie}, {"Authorization": f"Bearer {server.token}"}):
+        answer = server.upgrade({"Origin": origin, **given})
         assert (answer.status, answer.kind) == (403, "foreign_origin")
 
 
-def test_a_websocket_needs_a_credential_and_with_a_cookie_our_origin(house: House, cookie: str) -> None:
-    assert house.upgrade({}).status == 401
-    assert house.upgrade({"Origin": house.origin}).status == 401
-    assert house.upgrade({"Authorization": "Bearer undefined"}).status == 401
-    assert house.upgrade({"Cookie": cookie}).status == 403, "nobody says that a page of ours opened it"
-    assert house.upgrade({"Cookie": cookie, "Origin": house.origin}).status == 101
-    assert house.upgrade({"Cookie": cookie, "Origin": house.origin}, "/nowhere").status == 404
+def test_a_websocket_needs_a_credential_and_with_a_cookie_our_origin(server: House, cookie: str) -> None:
+    assert server.upgrade({}).status == 401
+    assert server.upgrade({"Origin": server.origin}).status == 401
+    assert server.upgrade({"Authorization": "Bearer undefined"}).status == 401
+    assert server.upgrade({"Cookie": cookie}).status == 403, "nobody says that a page of ours opened it"
+    assert server.upgrade({"Cookie": cookie, "Origin": server.origin}).status == 101
+    assert server.upgrade({"Cookie": cookie, "Origin": server.origin}, "/nowhere").status == 404
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_another_sites_page_embeds_is_refused(house: House, cookie: str, site: str) -> None:
+def test_what_another_sites_page_embeds_is_refused(server: House, cookie: str, site: str) -> None:
     """No Origin comes with a picture or a script: the browser says by other words whose page it is."""
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
     for path in ("/api/v1/sessions", "/login", "/login.js"):
-        assert house.ask("GET", path, None, {**headers, "Cookie": cookie}, token="").status == 403
+        assert server.ask("GET", path, None, {**headers, "Cookie": cookie}, token="").status == 403
 
 
-def test_a_link_on_another_site_leads_to_our_page_but_not_into_the_api(house: House) -> None:
+def test_a_link_on_another_site_leads_to_our_page_but_not_into_the_api(server: House) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    assert house.ask("GET", "/login", None, headers, token="").status == 200
-    assert house.ask("GET", "/api/v1/sessions", None, headers).status == 403
-    assert house.ask("POST", "/login", None, headers, token="").status == 403
+    assert server.ask("GET", "/login", None, headers, token="").status == 200
+    assert server.ask("GET", "/api/v1/sessions", None, headers).status == 403
+    assert server.ask("POST", "/login", None, headers, token="").status == 403
 
 
 @pytest.mark.parametrize(
@@ -120,26 +120,26 @@ def test_a_link_on_another_site_leads_to_our_page_but_not_into_the_api(house: Ho
         {"Origin": "null"},
     ],
 )
-def test_nobody_rides_on_a_cookie(house: House, cookie: str, headers: dict[str, str]) -> None:
-    given = {name: value.format(house.origin) for name, value in headers.items()}
-    answer = house.ask("POST", "/api/v1/sessions", {}, {"Cookie": cookie, **given}, token="")
+def test_nobody_rides_on_a_cookie(server: House, cookie: str, headers: dict[str, str]) -> None:
+    given = {name: value.format(server.origin) for name, value in headers.items()}
+    answer = server.ask("POST", "/api/v1/sessions", {}, {"Cookie": cookie, **given}, token="")
     assert (answer.status, answer.kind in ("foreign_origin", "forged")) == (403, True)
-    assert house.ask("GET", "/api/v1/sessions").json["items"] == []
+    assert server.ask("GET", "/api/v1/sessions").json["items"] == []
 
 
-def test_our_own_page_may_use_its_cookie(house: House, cookie: str) -> None:
-    for proof in ({"Origin": house.origin}, {"Sec-Fetch-Site": "same-origin"}):
+def test_our_own_page_may_use_its_cookie(server: House, cookie: str) -> None:
+    for proof in ({"Origin": server.origin}, {"Sec-Fetch-Site": "same-origin"}):
         headers = {"Cookie": cookie, **proof}
-        made = house.ask("POST", "/api/v1/links", {}, headers, token="")
+        made = server.ask("POST", "/api/v1/links", {}, headers, token="")
         assert made.status == 201
         form = {**headers, "Content-Type": "text/plain", "X-Sylph": "1"}
-        assert house.ask("POST", "/api/v1/links", {}, form, token="").status == 201
-    assert house.ask("GET", ME, None, {"Cookie": cookie}, token="").status == 200
+        assert server.ask("POST", "/api/v1/links", {}, form, token="").status == 201
+    assert server.ask("GET", ME, None, {"Cookie": cookie}, token="").status == 200
 
 
-def test_cors_is_off(house: House) -> None:
+def test_cors_is_off(server: House) -> None:
     asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
-    answer = house.ask("OPTIONS", "/api/v1/sessions", None, asked, token="")
+    answer = server.ask("OPTIONS", "/api/v1/sessions", None, asked, token="")
     assert answer.status == 403
     assert not any(name.startswith("access-control") for name in answer.headers)
 

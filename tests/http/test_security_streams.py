@@ -8,7 +8,7 @@ from tests.http.knocking import Home, House, open_house
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     # A model that is never asked.
     known = {"OPENAI_API_KEY": "a-key-for-tests", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     with open_house(Home(tmp_path_factory.mktemp("home")).configure(""), **known) as opened:
@@ -16,14 +16,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
 
 
 @pytest.fixture(scope="module")
-def session(house: House) -> str:
-    made = house.ask("POST", "/api/v1/sessions", {"model": "openai/scripted"})
+def session(server: House) -> str:
+    made = server.ask("POST", "/api/v1/sessions", {"model": "openai/scripted"})
     assert made.status == 201, made
     return made.json["id"]
 
 
-def follow(house: House, session: str, credential: str) -> socket.socket:
-    end = house.connect()
+def follow(server: House, session: str, credential: str) -> socket.socket:
+    end = server.connect()
     path = f"/api/v1/sessions/{session}/events"
     end.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{credential}\r\n\r\n".encode())
     assert end.recv(65_536).startswith(b"HTTP/1.1 200")
@@ -50,44 +50,44 @@ def quiet(end: socket.socket) -> bool:
         return True
 
 
-def test_a_stream_ends_when_its_token_is_revoked(house: House, session: str) -> None:
-    made = house.ask("POST", "/api/v1/keys", {"name": "follower"}).json
+def test_a_stream_ends_when_its_token_is_revoked(server: House, session: str) -> None:
+    made = server.ask("POST", "/api/v1/keys", {"name": "follower"}).json
     with (
-        follow(house, session, f"Authorization: Bearer {made['token']}") as end,
-        follow(house, session, f"Authorization: Bearer {house.token}") as other,
+        follow(server, session, f"Authorization: Bearer {made['token']}") as end,
+        follow(server, session, f"Authorization: Bearer {server.token}") as other,
     ):
-        assert house.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
+        assert server.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
         ended(end)
         assert quiet(other), "those of others stay"
 
 
-def test_a_stream_ends_with_the_login(house: House, session: str) -> None:
-    cookie = house.login()
-    with follow(house, session, f"Cookie: {cookie}") as end:
-        left = house.ask("DELETE", "/api/v1/login", None, {"Cookie": cookie, "Origin": house.origin}, token="")
+def test_a_stream_ends_with_the_login(server: House, session: str) -> None:
+    cookie = server.login()
+    with follow(server, session, f"Cookie: {cookie}") as end:
+        left = server.ask("DELETE", "/api/v1/login", None, {"Cookie": cookie, "Origin": server.origin}, token="")
         assert left.status == 204
         ended(end)
 
 
-def test_a_stream_ends_when_its_token_expires(house: House, session: str) -> None:
-    token = house.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
-    with follow(house, session, f"Authorization: Bearer {token}") as end:
+def test_a_stream_ends_when_its_token_expires(server: House, session: str) -> None:
+    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
+    with follow(server, session, f"Authorization: Bearer {token}") as end:
         ended(end)
 
 
-def test_a_stream_ends_when_the_command_line_revokes(house: House, session: str) -> None:
-    made = house.ask("POST", "/api/v1/keys", {"name": "elsewhere"}).json
-    with follow(house, session, f"Authorization: Bearer {made['token']}") as end:
-        assert house.home.run("token", "revoke", made["key"]["id"]).returncode == 0
+def test_a_stream_ends_when_the_command_line_revokes(server: House, session: str) -> None:
+    made = server.ask("POST", "/api/v1/keys", {"name": "elsewhere"}).json
+    with follow(server, session, f"Authorization: Bearer {made['token']}") as end:
+        assert server.home.run("token", "revoke", made["key"]["id"]).returncode == 0
         ended(end)
 
 
-def test_a_websocket_ends_when_its_token_is_revoked(house: House) -> None:
-    made = house.ask("POST", "/api/v1/keys", {"name": "socket", "scopes": ["read"]}).json
-    with house.connect() as end:
-        end.sendall(house.handshake({"Authorization": f"Bearer {made['token']}"}))
+def test_a_websocket_ends_when_its_token_is_revoked(server: House) -> None:
+    made = server.ask("POST", "/api/v1/keys", {"name": "socket", "scopes": ["read"]}).json
+    with server.connect() as end:
+        end.sendall(server.handshake({"Authorization": f"Bearer {made['token']}"}))
         assert end.recv(65_536).startswith(b"HTTP/1.1 101")
-        assert house.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
+        assert server.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
         end.settimeout(5)
         got = b""
         while b"\x03\xf0" not in got:

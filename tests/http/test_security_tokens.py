@@ -11,7 +11,7 @@ ME = "/api/v1/login"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     with open_house(Home(tmp_path_factory.mktemp("home")).configure("")) as opened:
         yield opened
 
@@ -20,16 +20,16 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     "query",
     ["token={}", "access_token={}", "api_key={}", "key={}", "auth=x", "TOKEN={}", "%74oken={}", "a=b&secret=x", "q={}"],
 )
-def test_a_token_in_an_address_is_refused(house: House, query: str) -> None:
-    path = f"/api/v1/sessions?{query.format(house.token)}"
-    for answer in (house.ask("GET", path, token=""), house.ask("GET", path)):
+def test_a_token_in_an_address_is_refused(server: House, query: str) -> None:
+    path = f"/api/v1/sessions?{query.format(server.token)}"
+    for answer in (server.ask("GET", path, token=""), server.ask("GET", path)):
         assert (answer.status, answer.kind) == (400, "secret_in_url")
-        assert house.token not in str(answer.body), "it is not said back either"
+        assert server.token not in str(answer.body), "it is not said back either"
         assert answer.json["next"]
 
 
-def test_a_token_in_the_address_of_a_websocket_is_refused(house: House) -> None:
-    answer = house.upgrade({}, f"/ws?token={house.token}")
+def test_a_token_in_the_address_of_a_websocket_is_refused(server: House) -> None:
+    answer = server.upgrade({}, f"/ws?token={server.token}")
     assert (answer.status, answer.kind) == (400, "secret_in_url")
 
 
@@ -40,8 +40,8 @@ def test_a_token_in_the_address_of_a_websocket_is_refused(house: House) -> None:
         "sylph_", "sylph_xxxxxxxx", "[object Object]", "{{token}}", "%SYLPH_TOKEN%", "secret", "******",
     ],
 )  # fmt: skip
-def test_a_placeholder_is_no_token(house: House, token: str) -> None:
-    answer = house.ask("GET", ME, token=token)
+def test_a_placeholder_is_no_token(server: House, token: str) -> None:
+    answer = server.ask("GET", ME, token=token)
     assert (answer.status, answer.kind) == (401, "placeholder_token")
     assert answer.headers["www-authenticate"] == "Bearer"
 
@@ -49,65 +49,68 @@ def test_a_placeholder_is_no_token(house: House, token: str) -> None:
 @pytest.mark.parametrize(
     "head", ["", "Bearer", "Bearer ", "bearer  ", "Basic dXNlcjpwYXNz", "Bearer sylph_", "Token x", "Bearer \xff\xfe"]
 )
-def test_an_empty_or_foreign_credential_is_never_taken_for_none(house: House, head: str) -> None:
+def test_an_empty_or_foreign_credential_is_never_taken_for_none(server: House, head: str) -> None:
     """Not even where nothing is asked of who comes without: a program that lost its token should know."""
     for path in (ME, "/api/v1/health/live"):
-        assert house.ask("GET", path, None, {"Authorization": head}, source="127.0.0.4").status == 401
+        assert server.ask("GET", path, None, {"Authorization": head}, source="127.0.0.4").status == 401
 
 
-def test_nearly_right_is_wrong(house: House) -> None:
-    good = house.token
+def test_nearly_right_is_wrong(server: House) -> None:
+    good = server.token
     for wrong in (good[:-1], good + "A", good.lower(), good.removeprefix("sylph_"), f"{good}\x00", f"{good} {good}"):
-        assert house.ask("GET", ME, None, {"Authorization": f"Bearer {wrong}"}, source="127.0.0.9").status in (400, 401)
-    assert house.ask("GET", ME).status == 200
+        assert server.ask("GET", ME, None, {"Authorization": f"Bearer {wrong}"}, source="127.0.0.9").status in (
+            400,
+            401,
+        )
+    assert server.ask("GET", ME).status == 200
 
 
-def test_two_tokens_at_once_are_refused(house: House) -> None:
-    head = f"Host: localhost\r\nAuthorization: Bearer {house.token}\r\nAuthorization: Bearer undefined\r\n"
-    assert house.raw(f"GET {ME} HTTP/1.1\r\n{head}\r\n".encode()).status == 400
+def test_two_tokens_at_once_are_refused(server: House) -> None:
+    head = f"Host: localhost\r\nAuthorization: Bearer {server.token}\r\nAuthorization: Bearer undefined\r\n"
+    assert server.raw(f"GET {ME} HTTP/1.1\r\n{head}\r\n".encode()).status == 400
 
 
-def test_wrong_tokens_get_slow_and_right_ones_do_not_notice(house: House) -> None:
-    tried = [house.ask("GET", ME, token=f"sylph_{number:043}", source="127.0.0.8") for number in range(25)]
+def test_wrong_tokens_get_slow_and_right_ones_do_not_notice(server: House) -> None:
+    tried = [server.ask("GET", ME, token=f"sylph_{number:043}", source="127.0.0.8") for number in range(25)]
     assert tried[0].status == 401
     assert (tried[-1].status, int(tried[-1].headers["retry-after"])) == (429, 1)
-    assert house.ask("GET", ME, source="127.0.0.8").status == 200
+    assert server.ask("GET", ME, source="127.0.0.8").status == 200
 
 
 @pytest.mark.parametrize("scope", ["read", "chat", "approve", "hook"])
-def test_a_token_may_what_its_scopes_say_and_no_more(house: House, scope: str) -> None:
-    token = house.home.token("narrow", scope)
-    assert house.ask("GET", ME, token=token).json["scopes"] == [scope]
-    assert house.ask("GET", "/api/v1/sessions", token=token).status == (200 if scope == "read" else 403)
+def test_a_token_may_what_its_scopes_say_and_no_more(server: House, scope: str) -> None:
+    token = server.home.token("narrow", scope)
+    assert server.ask("GET", ME, token=token).json["scopes"] == [scope]
+    assert server.ask("GET", "/api/v1/sessions", token=token).status == (200 if scope == "read" else 403)
     for method, path in (("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("POST", "/api/v1/links")):
-        refused = house.ask(method, path, {"name": "more"} if method == "POST" else None, token=token)
+        refused = server.ask(method, path, {"name": "more"} if method == "POST" else None, token=token)
         assert refused.status == 403, "nobody makes keys for himself"
 
 
-def test_a_hook_is_never_the_owner(house: House) -> None:
-    hook = house.home.token("github", "hook")
-    assert house.ask("POST", "/api/v1/sessions", {}, token=hook).status == 403
-    assert house.ask("POST", ME, {"key": hook}, token="", source="127.0.0.7").status == 403
-    made = house.ask("POST", "/api/v1/keys", {"name": "both", "scopes": ["hook", "admin"]})
+def test_a_hook_is_never_the_owner(server: House) -> None:
+    hook = server.home.token("github", "hook")
+    assert server.ask("POST", "/api/v1/sessions", {}, token=hook).status == 403
+    assert server.ask("POST", ME, {"key": hook}, token="", source="127.0.0.7").status == 403
+    made = server.ask("POST", "/api/v1/keys", {"name": "both", "scopes": ["hook", "admin"]})
     assert made.status == 400
-    assert house.home.run("token", "create", "both", "--scope", "hook", "--scope", "read").returncode == 2
+    assert server.home.run("token", "create", "both", "--scope", "hook", "--scope", "read").returncode == 2
 
 
-def test_keys_over_the_api(house: House) -> None:
-    made = house.ask("POST", "/api/v1/keys", {"name": "laptop", "scopes": ["read"], "expires_in": 3600})
+def test_keys_over_the_api(server: House) -> None:
+    made = server.ask("POST", "/api/v1/keys", {"name": "laptop", "scopes": ["read"], "expires_in": 3600})
     assert made.status == 201
     key, token = made.json["key"], made.json["token"]
-    assert house.ask("GET", "/api/v1/sessions", token=token).status == 200
-    listed = house.ask("GET", "/api/v1/keys")
+    assert server.ask("GET", "/api/v1/sessions", token=token).status == 200
+    listed = server.ask("GET", "/api/v1/keys")
     assert key["id"] in [each["id"] for each in listed.json["items"]]
     assert token not in listed.body.decode()
-    one = house.ask("GET", f"/api/v1/keys/{key['id']}").json
+    one = server.ask("GET", f"/api/v1/keys/{key['id']}").json
     assert one["used"] >= one["created"]
     assert one["expires"] == one["created"] + 3_600_000
-    assert house.ask("DELETE", f"/api/v1/keys/{key['id']}").status == 204
-    assert house.ask("GET", "/api/v1/sessions", token=token).status == 401
-    assert house.ask("DELETE", f"/api/v1/keys/{key['id']}").status == 404
-    assert house.ask("GET", f"/api/v1/keys/{key['id']}").status == 404
+    assert server.ask("DELETE", f"/api/v1/keys/{key['id']}").status == 204
+    assert server.ask("GET", "/api/v1/sessions", token=token).status == 401
+    assert server.ask("DELETE", f"/api/v1/keys/{key['id']}").status == 404
+    assert server.ask("GET", f"/api/v1/keys/{key['id']}").status == 404
 
 
 @pytest.mark.parametrize(
@@ -118,38 +121,38 @@ def test_keys_over_the_api(house: House) -> None:
         {"name": "x", "expires_in": 1e300}, {"name": "x", "more": 1}, [], "x", None,
     ],
 )  # fmt: skip
-def test_a_key_that_cannot_be_made_says_why(house: House, body: object) -> None:
-    answer = house.ask("POST", "/api/v1/keys", body)
+def test_a_key_that_cannot_be_made_says_why(server: House, body: object) -> None:
+    answer = server.ask("POST", "/api/v1/keys", body)
     assert (answer.status, bool(answer.json["detail"]), bool(answer.json["next"])) == (400, True, True)
 
 
-def test_a_token_ends_when_it_was_to_end(house: House) -> None:
-    token = house.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
-    assert house.ask("GET", ME, token=token).status == 200
-    until(lambda: house.ask("GET", ME, token=token, source="127.0.0.6").status == 401, 5)
-    assert "short" not in house.ask("GET", "/api/v1/keys").body.decode()
+def test_a_token_ends_when_it_was_to_end(server: House) -> None:
+    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
+    assert server.ask("GET", ME, token=token).status == 200
+    until(lambda: server.ask("GET", ME, token=token, source="127.0.0.6").status == 401, 5)
+    assert "short" not in server.ask("GET", "/api/v1/keys").body.decode()
 
 
-def test_the_command_line_makes_lists_and_revokes(house: House) -> None:
-    home = house.home
+def test_the_command_line_makes_lists_and_revokes(server: House) -> None:
+    home = server.home
     made = home.run("token", "create", "cli", "--scope", "read", "--scope", "chat", "--expires", "30d", "--json")
     assert '"token"' in made.stdout
     token = home.token("gone", "read")
-    assert house.ask("GET", "/api/v1/sessions", token=token).status == 200
+    assert server.ask("GET", "/api/v1/sessions", token=token).status == 200
     (row,) = (line.split() for line in home.run("token", "list").stdout.splitlines() if " gone " in line)
     assert home.run("token", "revoke", row[0]).returncode == 0
-    assert house.ask("GET", "/api/v1/sessions", token=token).status == 401, "at once, in the running server"
+    assert server.ask("GET", "/api/v1/sessions", token=token).status == 401, "at once, in the running server"
     assert home.run("token", "revoke", row[0]).returncode == 1
     for span in ("0d", "soon", "-1d", "99999999d"):
         assert home.run("token", "create", "never", "--expires", span).returncode == 2
 
 
-def test_the_file_of_the_keys_gives_nothing_away(house: House) -> None:
-    cookie = house.login(source="127.0.0.5").partition("=")[2]
-    files = [file for file in house.home.data.iterdir() if file.is_file()]
+def test_the_file_of_the_keys_gives_nothing_away(server: House) -> None:
+    cookie = server.login(source="127.0.0.5").partition("=")[2]
+    files = [file for file in server.home.data.iterdir() if file.is_file()]
     kept = b"".join(file.read_bytes() for file in files)
-    for secret in (house.token, cookie):
+    for secret in (server.token, cookie):
         assert secret.encode() not in kept
     assert all(file.stat().st_mode & 0o077 == 0 for file in files if file.name.startswith("keys.db"))
-    with closing(sqlite3.connect(house.home.data / "keys.db")) as base:
+    with closing(sqlite3.connect(server.home.data / "keys.db")) as base:
         assert all(len(row[0]) == 32 for row in base.execute("select hash from key"))

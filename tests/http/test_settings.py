@@ -52,7 +52,7 @@ async def test_values_are_told_with_their_origin_and_secrets_masked(served: Serv
 
 async def test_the_schema_describes_every_key(served: Served) -> None:
     schema = (await served.client.get(f"{API}/config/schema")).json()
-    assert schema["$defs"]["Limits"]["properties"]["rounds"]["description"] == "Model calls in one turn."
+    assert schema["$defs"]["LimitSettings"]["properties"]["rounds"]["description"] == "Model calls in one turn."
 
 
 async def test_a_change_counts_at_once_and_keeps_the_comments(served: Served) -> None:

@@ -2,29 +2,29 @@
 
 import pytest
 
-from sylph.core.errors import Trouble
-from sylph.core.facts import Asked, Step, ToolCalled, ToolFinished
+from sylph.core.errors import ErrorReport
+from sylph.core.facts import Asked, PlanStep, ToolCalled, ToolFinished
 from sylph.core.messages import Usage
-from sylph.core.permission import Rule
-from sylph.interfaces.clean import clean
-from sylph.interfaces.render import (
-    ago,
+from sylph.core.permission.types import PermissionRule
+from sylph.interfaces.text.render import (
     argument_lines,
-    call_mark,
+    call_result_line,
     call_title,
-    change_lines,
-    diff_lines,
-    dry_lines,
-    dry_title,
-    flat,
-    money,
+    dry_run_lines,
+    dry_run_title,
+    edit_lines,
+    error_lines,
+    format_age,
+    format_duration,
+    format_money,
+    format_size,
+    format_usage,
+    one_line,
     plan_lines,
+    preview_lines,
     question_lines,
-    size,
-    spent,
-    took,
-    trouble_lines,
 )
+from sylph.interfaces.text.sanitize import sanitize_text
 
 
 def text(lines: object) -> list[str]:
@@ -48,30 +48,30 @@ def text(lines: object) -> list[str]:
     ],
 )
 def test_no_text_controls_the_terminal(hostile: str, harmless: str) -> None:
-    assert clean(hostile) == harmless
+    assert sanitize_text(hostile) == harmless
 
 
 def test_times_and_sizes() -> None:
-    assert [took(ms) for ms in (40, 9_400, 42_000, 61_000, 7_260_000)] == [
+    assert [format_duration(ms) for ms in (40, 9_400, 42_000, 61_000, 7_260_000)] == [
         "0.0 s",
         "9.4 s",
         "42 s",
         "1 min 1 s",
         "2 h 1 min",
     ]
-    assert [ago(0, ms) for ms in (0, 300_000, 7_200_000, 259_200_000)] == [
+    assert [format_age(0, ms) for ms in (0, 300_000, 7_200_000, 259_200_000)] == [
         "just now",
         "5 min ago",
         "2 h ago",
         "3 days ago",
     ]
-    assert [size(count) for count in (10, 2048, 5 << 20, 3 << 40)] == ["10 B", "2.0 KB", "5.0 MB", "3.0 TB"]
+    assert [format_size(count) for count in (10, 2048, 5 << 20, 3 << 40)] == ["10 B", "2.0 KB", "5.0 MB", "3.0 TB"]
 
 
 def test_money_is_told_only_where_it_is_known() -> None:
-    assert [money(micros) for micros in (None, 0, 1_234, 2_500_000)] == ["", "$0.00", "$0.0012", "$2.50"]
-    assert spent(Usage(input=1200, output=1), 1_234) == "1,200 tokens in, 1 out, $0.0012"
-    assert spent(Usage(), None) == ""
+    assert [format_money(micros) for micros in (None, 0, 1_234, 2_500_000)] == ["", "$0.00", "$0.0012", "$2.50"]
+    assert format_usage(Usage(input=1200, output=1), 1_234) == "1,200 tokens in, 1 out, $0.0012"
+    assert format_usage(Usage(), None) == ""
 
 
 def test_a_call_on_one_line() -> None:
@@ -83,17 +83,17 @@ def test_a_call_on_one_line() -> None:
 
 
 def test_how_a_call_ended() -> None:
-    assert text([call_mark(ToolFinished(call="c", ok=True, output="", ms=400))]) == ["✓ 0.4 s"]
-    assert text([call_mark(ToolFinished(call="c", ok=True, output="", exit=0, ms=400))]) == ["✓ 0.4 s"]
-    assert text([call_mark(ToolFinished(call="c", ok=False, output="", exit=1, ms=400))]) == ["✗ exit 1  0.4 s"]
-    refused = ToolFinished(call="c", ok=False, output="", trouble=Trouble("refused", "not permitted"))
-    assert text([call_mark(refused)]) == ["✗ not permitted"]
+    assert text([call_result_line(ToolFinished(call="c", ok=True, output="", ms=400))]) == ["✓ 0.4 s"]
+    assert text([call_result_line(ToolFinished(call="c", ok=True, output="", exit=0, ms=400))]) == ["✓ 0.4 s"]
+    assert text([call_result_line(ToolFinished(call="c", ok=False, output="", exit=1, ms=400))]) == ["✗ exit 1  0.4 s"]
+    refused = ToolFinished(call="c", ok=False, output="", trouble=ErrorReport("refused", "not permitted"))
+    assert text([call_result_line(refused)]) == ["✗ not permitted"]
 
 
 def test_a_change_is_a_short_diff() -> None:
-    assert text(change_lines('{"old":"a\\nb","new":"c"}')) == ["  - a", "  - b", "  + c"]
-    assert change_lines('{"path":"x"}') == []
-    assert text(diff_lines("+new\n-old\n same", limit=2)) == ["  +new", "  -old", "  … 1 line more"]
+    assert text(edit_lines('{"old":"a\\nb","new":"c"}')) == ["  - a", "  - b", "  + c"]
+    assert edit_lines('{"path":"x"}') == []
+    assert text(preview_lines("+new\n-old\n same", limit=2)) == ["  +new", "  -old", "  … 1 line more"]
 
 
 def test_an_approval_shows_all_that_would_be_done() -> None:
@@ -118,17 +118,21 @@ def test_an_approval_warns_of_what_only_its_arguments_hold() -> None:
 
 def test_an_approval_says_what_a_yes_for_the_session_covers() -> None:
     asked = Asked(
-        id="q", kind="approval", question="May edit run?", detail="x", grants=(Rule(decision="allow", tool="write"),)
+        id="q",
+        kind="approval",
+        question="May edit run?",
+        detail="x",
+        grants=(PermissionRule(decision="allow", tool="write"),),
     )
     assert text(question_lines(asked))[-1] == "  [a] for this session: allow write"
 
 
 def test_a_dry_run_is_unmistakable() -> None:
-    assert dry_title("shell", '{"command":"make"}') == "would run  make"
-    assert dry_title("edit", '{"path":"a.py"}') == "would edit  a.py"
+    assert dry_run_title("shell", '{"command":"make"}') == "would run  make"
+    assert dry_run_title("edit", '{"path":"a.py"}') == "would edit  a.py"
     done = ToolFinished(call="c", ok=True, output="[dry run: nothing was changed]\na.py: new file\n+x", dry=True)
-    assert text([call_mark(done)]) == ["not done: dry run"]
-    assert text(dry_lines(done.output)) == ["  a.py: new file", "  +x"]
+    assert text([call_result_line(done)]) == ["not done: dry run"]
+    assert text(dry_run_lines(done.output)) == ["  a.py: new file", "  +x"]
 
 
 def test_a_question_numbers_its_choices() -> None:
@@ -137,10 +141,10 @@ def test_a_question_numbers_its_choices() -> None:
 
 
 def test_a_plan_and_a_trouble() -> None:
-    assert text(plan_lines([Step("one", "done"), Step("two")])) == ["  ● one", "  ○ two"]
-    trouble = Trouble("x", "It broke.\nBadly.", next=("mend it",))
-    assert text(trouble_lines(trouble)) == ["sylph: It broke.", "       Badly.", "  → mend it"]
+    assert text(plan_lines([PlanStep("one", "done"), PlanStep("two")])) == ["  ● one", "  ○ two"]
+    trouble = ErrorReport("x", "It broke.\nBadly.", next=("mend it",))
+    assert text(error_lines(trouble)) == ["sylph: It broke.", "       Badly.", "  → mend it"]
 
 
 def test_titles_stay_on_one_line() -> None:
-    assert flat("a\nb\x1b[2J  c") == "a b c"
+    assert one_line("a\nb\x1b[2J  c") == "a b c"

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sylph.net.http import Client
+from sylph.net.http_client import HttpClient
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    client = Client()
+async def client() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.close()

@@ -1,7 +1,7 @@
 import pytest
 
 from sylph.core.errors import ProviderError
-from sylph.net.address import Proxies, basic, parse, route
+from sylph.net.url import Proxies, basic_auth, choose_proxy, parse_url
 
 PROXIES = Proxies(http="http://proxy:3128", https="proxy:3129", no="internal.org, .corp ,10.0.0.1:8080")
 
@@ -17,18 +17,18 @@ PROXIES = Proxies(http="http://proxy:3128", https="proxy:3129", no="internal.org
     ],
 )
 def test_a_url_has_an_origin_and_a_target(url: str, origin: str, target: str) -> None:
-    address = parse(url)
+    address = parse_url(url)
     assert (address.origin, address.target) == (origin, target)
 
 
 @pytest.mark.parametrize("url", ["host:80", "ftp://host", "http://", "http://host:port/", "http://[::1"])
 def test_what_is_no_url_is_said_to_be_none(url: str) -> None:
     with pytest.raises(ProviderError, match="is not a URL"):
-        parse(url)
+        parse_url(url)
 
 
 def test_a_login_in_a_url_is_decoded() -> None:
-    assert basic(parse("http://me:p%40ss@proxy").login) == "Basic bWU6cEBzcw=="
+    assert basic_auth(parse_url("http://me:p%40ss@proxy").login) == "Basic bWU6cEBzcw=="
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_a_login_in_a_url_is_decoded() -> None:
     ],
 )
 def test_the_way_goes_through_the_proxy_unless_the_host_is_exempt_or_here(url: str, proxy: str | None) -> None:
-    hop = route(parse(url), PROXIES)
+    hop = choose_proxy(parse_url(url), PROXIES)
     assert (hop and hop.origin) == proxy
 
 
 def test_a_star_exempts_every_host() -> None:
-    assert route(parse("http://example.org"), Proxies(http="http://proxy", no="*")) is None
+    assert choose_proxy(parse_url("http://example.org"), Proxies(http="http://proxy", no="*")) is None

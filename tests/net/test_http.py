@@ -10,50 +10,50 @@ from tests.model_server import ModelServer, say
 from tests.net.servers import OK, Handler, keeping, saying, serving
 
 from sylph.core.errors import ProviderError
-from sylph.net import http
-from sylph.net.address import Proxies
-from sylph.net.http import IDLE_PER_ORIGIN, Client, Timeouts
+from sylph.net import http_client
+from sylph.net.http_client import IDLE_PER_ORIGIN, HttpClient, HttpTimeouts
+from sylph.net.url import Proxies
 
-QUICK = Timeouts(connect=0.1, headers=0.1)
+QUICK = HttpTimeouts(connect=0.1, headers=0.1)
 
 
-async def fetch(client: Client, port: int, host: str = "127.0.0.1") -> bytes:
+async def fetch(client: HttpClient, port: int, host: str = "127.0.0.1") -> bytes:
     async with client.get(f"http://{host}:{port}/x") as response:
         return await response.read()
 
 
-async def failing(client: Client, handler: Handler, timeouts: Timeouts | None = None) -> ProviderError:
+async def failing(client: HttpClient, handler: Handler, timeouts: HttpTimeouts | None = None) -> ProviderError:
     async with serving(handler) as port:
         with pytest.raises(ProviderError) as caught:
-            async with client.get(f"http://127.0.0.1:{port}/", timeouts=timeouts or Timeouts()) as response:
+            async with client.get(f"http://127.0.0.1:{port}/", timeouts=timeouts or HttpTimeouts()) as response:
                 await response.read()
     return caught.value
 
 
-async def test_a_body_of_known_length_is_read(client: Client) -> None:
+async def test_a_body_of_known_length_is_read(client: HttpClient) -> None:
     async with serving(saying(OK)) as port:
         assert await fetch(client, port) == b"ok"
 
 
-async def test_a_chunked_body_is_read_piece_by_piece(client: Client) -> None:
+async def test_a_chunked_body_is_read_piece_by_piece(client: HttpClient) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     handler = saying(head, b"2\r\nab\r\n", b"1\r\nc\r\n0\r\n\r\n", wait=0.02)
     async with serving(handler) as port, client.get(f"http://127.0.0.1:{port}/") as response:
         assert [piece async for piece in response] == [b"ab", b"c"]
 
 
-async def test_a_body_without_a_length_ends_with_the_connection(client: Client) -> None:
+async def test_a_body_without_a_length_ends_with_the_connection(client: HttpClient) -> None:
     async with serving(saying(b"HTTP/1.0 200 OK\r\n\r\nall of it")) as port:
         assert await fetch(client, port) == b"all of it"
 
 
-async def test_100_continue_is_passed_over(client: Client) -> None:
+async def test_100_continue_is_passed_over(client: HttpClient) -> None:
     handler = saying(b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + OK)
     async with serving(handler) as port, client.get(f"http://127.0.0.1:{port}/") as response:
         assert (response.status, "x-early" in response.headers) == (200, False)
 
 
-async def test_a_large_body_does_not_pile_up_in_memory(client: Client) -> None:
+async def test_a_large_body_does_not_pile_up_in_memory(client: HttpClient) -> None:
     size = 30 << 20
     sent = 0
 
@@ -72,7 +72,7 @@ async def test_a_large_body_does_not_pile_up_in_memory(client: Client) -> None:
         assert len(await response.read(size)) == size
 
 
-async def test_connections_are_used_again(client: Client) -> None:
+async def test_connections_are_used_again(client: HttpClient) -> None:
     async with ModelServer() as server:
         for _ in range(3):
             async with client.get(f"{server.url}/models") as response:
@@ -80,7 +80,7 @@ async def test_connections_are_used_again(client: Client) -> None:
         assert server.connections == 1
 
 
-async def test_a_connection_that_the_server_closed_while_idle_is_replaced(client: Client) -> None:
+async def test_a_connection_that_the_server_closed_while_idle_is_replaced(client: HttpClient) -> None:
     async with ModelServer() as server:
         for _ in range(2):
             async with client.get(f"{server.url}/models") as response:
@@ -90,24 +90,24 @@ async def test_a_connection_that_the_server_closed_while_idle_is_replaced(client
         assert server.connections == 2
 
 
-async def test_a_request_into_a_closing_connection_is_sent_again_once(client: Client) -> None:
+async def test_a_request_into_a_closing_connection_is_sent_again_once(client: HttpClient) -> None:
     async with serving(keeping(OK)) as port:
         assert [await fetch(client, port) for _ in range(2)] == [b"ok", b"ok"]
 
 
-async def test_a_new_connection_that_is_closed_without_an_answer_is_an_error(client: Client) -> None:
+async def test_a_new_connection_that_is_closed_without_an_answer_is_an_error(client: HttpClient) -> None:
     error = await failing(client, saying())
     assert (error.failure, "closed the connection" in str(error)) == ("network", True)
 
 
-async def test_a_request_is_not_sent_again_once_the_answer_has_begun(client: Client) -> None:
+async def test_a_request_is_not_sent_again_once_the_answer_has_begun(client: HttpClient) -> None:
     async with serving(keeping(OK, last=b"HTTP/1.1 2")) as port:
         await fetch(client, port)
         with pytest.raises(ProviderError, match="without an answer"):
             await fetch(client, port)
 
 
-async def test_a_connection_on_which_the_server_speaks_unasked_is_dropped(client: Client) -> None:
+async def test_a_connection_on_which_the_server_speaks_unasked_is_dropped(client: HttpClient) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(OK)
@@ -121,7 +121,7 @@ async def test_a_connection_on_which_the_server_speaks_unasked_is_dropped(client
         assert await fetch(client, port) == b"ok"
 
 
-async def test_no_more_idle_connections_are_kept_than_needed(client: Client) -> None:
+async def test_no_more_idle_connections_are_kept_than_needed(client: HttpClient) -> None:
     async with ModelServer([say("x", delay=0.02)], loop=True) as server:
 
         async def ask() -> None:
@@ -134,7 +134,7 @@ async def test_no_more_idle_connections_are_kept_than_needed(client: Client) -> 
         assert server.connections == rush + 4
 
 
-async def test_connections_of_an_earlier_rush_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_of_an_earlier_rush_are_let_go(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     async with ModelServer([say("x", delay=0.02)], loop=True) as server:
 
         async def ask() -> None:
@@ -142,14 +142,14 @@ async def test_connections_of_an_earlier_rush_are_let_go(client: Client, monkeyp
                 await response.read()
 
         await asyncio.gather(*(ask() for _ in range(6)))
-        monkeypatch.setattr(http, "IDLE_SECONDS", -1.0)
+        monkeypatch.setattr(http_client, "IDLE_SECONDS", -1.0)
         await ask()
         monkeypatch.undo()
         await asyncio.gather(*(ask() for _ in range(6)))
         assert server.connections == 6 + 1 + 5
 
 
-async def test_nothing_at_the_address_is_said_plainly(client: Client) -> None:
+async def test_nothing_at_the_address_is_said_plainly(client: HttpClient) -> None:
     async with serving(saying()) as port:
         pass
     with pytest.raises(ProviderError, match=f"Nothing answers at http://127.0.0.1:{port}; is the server running?"):
@@ -158,23 +158,23 @@ async def test_nothing_at_the_address_is_said_plainly(client: Client) -> None:
         await fetch(client, port, host="localhost")
 
 
-async def test_an_unknown_host_is_said_plainly(client: Client) -> None:
+async def test_an_unknown_host_is_said_plainly(client: HttpClient) -> None:
     with pytest.raises(ProviderError, match=r"No address is known for the host 'no-such-host\.invalid'"):
         await fetch(client, 80, host="no-such-host.invalid")
 
 
-async def test_any_other_trouble_with_the_network_is_an_error_too(client: Client) -> None:
+async def test_any_other_trouble_with_the_network_is_an_error_too(client: HttpClient) -> None:
     with pytest.raises(ProviderError, match=r"No connection to http://255\.255\.255\.255") as caught:
         await fetch(client, 80, host="255.255.255.255")
     assert caught.value.failure == "network"
 
 
-async def test_a_server_that_does_not_begin_to_answer_times_out(client: Client) -> None:
+async def test_a_server_that_does_not_begin_to_answer_times_out(client: HttpClient) -> None:
     error = await failing(client, saying(b"", wait=5), QUICK)
     assert (error.failure, "within 0.1 s" in str(error)) == ("timeout", True)
 
 
-async def test_an_answer_that_breaks_off_is_cut(client: Client) -> None:
+async def test_an_answer_that_breaks_off_is_cut(client: HttpClient) -> None:
     error = await failing(client, saying(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"))
     assert error.failure == "cut"
 
@@ -182,34 +182,34 @@ async def test_an_answer_that_breaks_off_is_cut(client: Client) -> None:
 @pytest.mark.parametrize(
     "noise", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 101 Hm\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"]
 )
-async def test_what_does_not_speak_http_is_named(client: Client, noise: bytes) -> None:
+async def test_what_does_not_speak_http_is_named(client: HttpClient, noise: bytes) -> None:
     error = await failing(client, saying(noise))
     assert (error.failure, "does not speak HTTP" in str(error)) == ("format", True)
 
 
-async def test_endless_headers_are_refused(client: Client) -> None:
+async def test_endless_headers_are_refused(client: HttpClient) -> None:
     error = await failing(client, saying(b"HTTP/1.1 200 OK\r\n" + b"X-A: " + b"x" * 200_000))
     assert "do not end" in str(error)
 
 
-async def test_a_body_beyond_the_limit_is_refused(client: Client) -> None:
+async def test_a_body_beyond_the_limit_is_refused(client: HttpClient) -> None:
     async with serving(saying(OK)) as port, client.get(f"http://127.0.0.1:{port}/") as response:
         with pytest.raises(ProviderError, match="longer than 1 bytes"):
             await response.read(limit=1)
 
 
-async def test_a_redirect_is_not_followed_and_says_where_to(client: Client) -> None:
+async def test_a_redirect_is_not_followed_and_says_where_to(client: HttpClient) -> None:
     error = await failing(client, saying(b"HTTP/1.1 302 Found\r\nLocation: http://b/\r\nContent-Length: 0\r\n\r\n"))
     assert (error.failure, error.status, "http://b/" in str(error)) == ("bad_request", 302, True)
 
 
-async def test_a_header_that_cannot_be_sent_is_refused(client: Client) -> None:
+async def test_a_header_that_cannot_be_sent_is_refused(client: HttpClient) -> None:
     with pytest.raises(ProviderError, match="The header Authorization holds characters"):
         async with client.get("http://127.0.0.1:1/", headers={"Authorization": "Bearer a\r\nb"}):
             pass
 
 
-async def test_cancelling_closes_the_connection_at_once(client: Client) -> None:
+async def test_cancelling_closes_the_connection_at_once(client: HttpClient) -> None:
     async with ModelServer([say("slow", stall=60), say("slow", stall=60, at="stream")]) as server:
 
         async def ask() -> None:
@@ -226,7 +226,7 @@ async def test_cancelling_closes_the_connection_at_once(client: Client) -> None:
                 await task
 
 
-async def test_ipv6_hosts_are_reached(client: Client) -> None:
+async def test_ipv6_hosts_are_reached(client: HttpClient) -> None:
     try:
         async with serving(saying(OK), host="::1") as port:
             assert await fetch(client, port, host="[::1]") == b"ok"
@@ -256,8 +256,8 @@ async def secure(certificate: Path) -> AsyncIterator[int]:
         yield port
 
 
-def trusting(certificate: Path, proxies: Proxies | None = None) -> Client:
-    return Client(proxies=proxies, tls=lambda: ssl.create_default_context(cafile=str(certificate)))
+def trusting(certificate: Path, proxies: Proxies | None = None) -> HttpClient:
+    return HttpClient(proxies=proxies, tls=lambda: ssl.create_default_context(cafile=str(certificate)))
 
 
 async def test_tls_is_spoken_and_its_connections_are_kept(certificate: Path, secure: int) -> None:
@@ -274,7 +274,7 @@ async def test_a_checked_address_is_connected_to_and_the_certificate_is_that_of_
     async def check(host: str, port: int) -> tuple[str, ...]:
         return ("127.0.0.1",)
 
-    client = Client(tls=lambda: ssl.create_default_context(cafile=str(certificate)), check=check)
+    client = HttpClient(tls=lambda: ssl.create_default_context(cafile=str(certificate)), check=check)
     async with client.get(f"https://example.test:{secure}/") as response:
         assert await response.read() == b"ok"
     with pytest.raises(ProviderError, match=r"certificate .* is not trusted: Hostname mismatch"):
@@ -291,7 +291,7 @@ async def test_a_name_is_screened_before_a_proxy_is_asked_for_it() -> None:
             raise ProviderError("bad_request", f"{host} is private")
 
     async with serving(proxying(0, heard)) as port:
-        client = Client(proxies=Proxies(http=f"http://127.0.0.1:{port}"), check=unwanted, screen=screen)
+        client = HttpClient(proxies=Proxies(http=f"http://127.0.0.1:{port}"), check=unwanted, screen=screen)
         async with client.get("http://outer.test/") as response:
             assert await response.read() == b"ok"
         with pytest.raises(ProviderError, match=r"inner\.test is private"):
@@ -305,13 +305,13 @@ async def unwanted(host: str, port: int) -> tuple[str, ...]:
     raise AssertionError(f"{host} was looked up, though a proxy does that")
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(client: Client, secure: int) -> None:
+async def test_a_certificate_that_nobody_vouches_for_is_refused(client: HttpClient, secure: int) -> None:
     with pytest.raises(ProviderError, match=r"certificate of https://localhost:\d+ is not trusted: self.signed"):
         async with client.get(f"https://localhost:{secure}/"):
             pass
 
 
-async def test_https_to_a_server_that_speaks_http_is_said_plainly(client: Client) -> None:
+async def test_https_to_a_server_that_speaks_http_is_said_plainly(client: HttpClient) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 What\r\n\r\n")
@@ -349,7 +349,7 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def test_plain_http_goes_to_the_proxy_whole(certificate: Path) -> None:
     heard: list[bytes] = []
     async with serving(proxying(0, heard)) as port:
-        client = Client(proxies=Proxies(http=f"http://me:secret@127.0.0.1:{port}"))
+        client = HttpClient(proxies=Proxies(http=f"http://me:secret@127.0.0.1:{port}"))
         async with client.get("http://example.test/v1/models") as response:
             assert await response.read() == b"ok"
         await client.close()

@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 from tests.net.servers import OK, Handler, keeping, saying, serving
 
-from sylph.net.address import Proxies
-from sylph.net.proxy import MOST, Proxy
-from sylph.net.reach import Reach
+from sylph.net.address_guard import AddressGuard
+from sylph.net.filtering_proxy import MAX_CONNECTIONS, FilteringProxy
+from sylph.net.url import Proxies
 
-LOCAL = Reach(["127.0.0.1"])
+LOCAL = AddressGuard(["127.0.0.1"])
 
 
 @asynccontextmanager
-async def proxying(reach: Reach = LOCAL, proxies: Proxies | None = None) -> AsyncGenerator[tuple[Proxy, int]]:
-    proxy = Proxy(reach.check, proxies=proxies, screen=reach.screen)
+async def proxying(
+    reach: AddressGuard = LOCAL, proxies: Proxies | None = None
+) -> AsyncGenerator[tuple[FilteringProxy, int]]:
+    proxy = FilteringProxy(reach.check, proxies=proxies, screen=reach.screen)
     url = await proxy.listen()
     try:
         yield proxy, int(url.rpartition(":")[2])
@@ -92,7 +94,7 @@ async def test_a_name_is_looked_up_once_and_pinned() -> None:
         looked.append(host)
         return ["127.0.0.1"] if len(looked) == 1 else ["10.0.0.1"]
 
-    async with serving(saying(OK)) as port, proxying(Reach(["127.0.0.1"], resolve)) as (_, at):
+    async with serving(saying(OK)) as port, proxying(AddressGuard(["127.0.0.1"], resolve)) as (_, at):
         first = await ask(at, get(f"http://rebind.example:{port}/"))
         second = await ask(at, get(f"http://rebind.example:{port}/"))
     assert (first[:12], second[:12], len(looked)) == (b"HTTP/1.1 200", b"HTTP/1.1 403", 2)
@@ -139,14 +141,14 @@ async def test_closing_breaks_off_what_is_under_way() -> None:
 
 async def test_a_program_that_takes_too_many_connections_gets_no_more() -> None:
     async with proxying() as (_, at):
-        held = [await asyncio.open_connection("127.0.0.1", at) for _ in range(MOST)]
+        held = [await asyncio.open_connection("127.0.0.1", at) for _ in range(MAX_CONNECTIONS)]
         assert (await ask(at, get("http://127.0.0.1/"))).startswith(b"HTTP/1.1 503")
         for _, writer in held:
             writer.close()
 
 
 async def test_a_unix_socket_serves_its_owner(tmp_path: Path) -> None:
-    proxy = Proxy(LOCAL.check)
+    proxy = FilteringProxy(LOCAL.check)
     place = await proxy.listen(tmp_path / "deep" / "proxy.sock")
     assert mode(place) == 0o600
     async with serving(saying(OK)) as port:

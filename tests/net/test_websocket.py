@@ -19,18 +19,18 @@ from tests.net.test_http import certificate as certificate
 from tests.net.test_http import proxying
 
 from sylph.core.errors import ProviderError
-from sylph.net.address import Proxies
-from sylph.net.frames import Frames, Message, frame, masked
-from sylph.net.http import Client, Timeouts
-from sylph.net.websocket import GUID, Closed, Declined, WebSocket
+from sylph.net.http_client import HttpClient, HttpTimeouts
+from sylph.net.url import Proxies
+from sylph.net.websocket import GUID, WebSocket, WebSocketClosed, WebSocketDeclined
+from sylph.net.websocket_frame import WebSocketDecoder, WebSocketMessage, apply_mask, encode_frame
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-SOON = Timeouts(connect=2.0, headers=2.0)
+SOON = HttpTimeouts(connect=2.0, headers=2.0)
 
 
 @pytest.fixture
-async def client() -> AsyncGenerator[Client, None]:
-    client = Client()
+async def client() -> AsyncGenerator[HttpClient, None]:
+    client = HttpClient()
     yield client
     await client.close()
 
@@ -59,11 +59,11 @@ async def heard(reader: asyncio.StreamReader) -> bytes:
     if size >= 126:
         size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8), "big")
     mask = await reader.readexactly(4)
-    return masked(await reader.readexactly(size), mask)
+    return apply_mask(await reader.readexactly(size), mask)
 
 
 @asynccontextmanager
-async def opened(client: Client, talk: Talk, limit: int = 1 << 20) -> AsyncGenerator[WebSocket, None]:
+async def opened(client: HttpClient, talk: Talk, limit: int = 1 << 20) -> AsyncGenerator[WebSocket, None]:
     async with serving(welcoming(talk)) as port:
         url = f"http://127.0.0.1:{port}/v1/responses?x=1"
         socket = await WebSocket.open(client, url, headers={"X-A": "b"}, timeouts=SOON, limit=limit)
@@ -74,17 +74,17 @@ async def opened(client: Client, talk: Talk, limit: int = 1 << 20) -> AsyncGener
 
 @given(st.binary(max_size=300), st.binary(min_size=4, max_size=4))
 def test_masking_is_undone_by_itself(data: bytes, mask: bytes) -> None:
-    assert masked(masked(data, mask), mask) == data
+    assert apply_mask(apply_mask(data, mask), mask) == data
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
 def test_a_frame_of_every_length_is_read_back(size: int) -> None:
     data = os.urandom(size)
-    sent = frame(2, data, b"abcd")
+    sent = encode_frame(2, data, b"abcd")
     assert sent[1] & 0x80
     # What a server would read: the same frame without its mask.
-    assert Frames(1 << 20).feed(unmasked(2, data)) == [Message(2, data)]
-    assert masked(sent[-size:] if size else b"", b"abcd") == data
+    assert WebSocketDecoder(1 << 20).feed(unmasked(2, data)) == [WebSocketMessage(2, data)]
+    assert apply_mask(sent[-size:] if size else b"", b"abcd") == data
 
 
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=5), st.integers(1, 9))
@@ -93,9 +93,9 @@ def test_messages_come_out_however_the_bytes_are_cut(parts: list[bytes], size: i
         unmasked(1 if not at else 0, part, last=at == len(parts) - 1) + unmasked(9, b"p")
         for at, part in enumerate(parts)
     )
-    frames = Frames(1 << 10)
+    frames = WebSocketDecoder(1 << 10)
     found = [each for at in range(0, len(stream), size) for each in frames.feed(stream[at : at + size])]
-    assert [each for each in found if each.kind == 1] == [Message(1, b"".join(parts))]
+    assert [each for each in found if each.kind == 1] == [WebSocketMessage(1, b"".join(parts))]
     assert [each.kind for each in found].count(9) == len(parts)
 
 
@@ -115,10 +115,10 @@ def test_messages_come_out_however_the_bytes_are_cut(parts: list[bytes], size: i
 )
 def test_a_server_that_breaks_the_rules_is_not_listened_to(data: bytes) -> None:
     with pytest.raises(ProviderError, match="does not keep to the WebSocket protocol"):
-        Frames(1 << 20).feed(data)
+        WebSocketDecoder(1 << 20).feed(data)
 
 
-async def test_messages_go_both_ways(client: Client) -> None:
+async def test_messages_go_both_ways(client: HttpClient) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             writer.write(unmasked(1, (await heard(reader)).upper()))
@@ -129,7 +129,7 @@ async def test_messages_go_both_ways(client: Client) -> None:
             assert await socket.receive() == said.upper()
 
 
-async def test_a_ping_is_answered_and_fragments_are_put_together(client: Client) -> None:
+async def test_a_ping_is_answered_and_fragments_are_put_together(client: HttpClient) -> None:
     pongs: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -143,14 +143,14 @@ async def test_a_ping_is_answered_and_fragments_are_put_together(client: Client)
             assert await pongs.get() == b"there?"
 
 
-async def test_what_comes_with_the_handshake_is_not_lost(client: Client) -> None:
+async def test_what_comes_with_the_handshake_is_not_lost(client: HttpClient) -> None:
     async with serving(welcoming(_nothing, lambda head: head + unmasked(1, b"early"))) as port:
         socket = await WebSocket.open(client, f"http://127.0.0.1:{port}/", headers={}, timeouts=SOON)
         assert await socket.receive() == b"early"
         await socket.close()
 
 
-async def test_a_close_is_told_with_its_reason_and_answered(client: Client) -> None:
+async def test_a_close_is_told_with_its_reason_and_answered(client: HttpClient) -> None:
     answered: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,7 +159,7 @@ async def test_a_close_is_told_with_its_reason_and_answered(client: Client) -> N
 
     async with opened(client, talk) as socket:
         assert await socket.receive() == b"last"
-        with pytest.raises(Closed, match="later") as caught:
+        with pytest.raises(WebSocketClosed, match="later") as caught:
             await socket.receive()
         assert (caught.value.code, socket.alive) == (1013, False)
         with pytest.raises(ProviderError):
@@ -168,17 +168,17 @@ async def test_a_close_is_told_with_its_reason_and_answered(client: Client) -> N
     assert answered == [(1013).to_bytes(2, "big")]
 
 
-async def test_a_connection_that_breaks_off_is_told(client: Client) -> None:
+async def test_a_connection_that_breaks_off_is_told(client: HttpClient) -> None:
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"\x81\x05he")
 
     async with opened(client, talk) as socket:
-        with pytest.raises(Closed) as caught:
+        with pytest.raises(WebSocketClosed) as caught:
             await socket.receive()
     assert (caught.value.code, caught.value.failure) == (1006, "cut")
 
 
-async def test_a_message_that_is_too_long_ends_the_connection(client: Client) -> None:
+async def test_a_message_that_is_too_long_ends_the_connection(client: HttpClient) -> None:
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(unmasked(1, b"x" * 2000))
         await asyncio.sleep(5)
@@ -189,7 +189,7 @@ async def test_a_message_that_is_too_long_ends_the_connection(client: Client) ->
         assert not socket.alive
 
 
-async def test_we_say_goodbye_and_do_not_wait_for_ever(client: Client) -> None:
+async def test_we_say_goodbye_and_do_not_wait_for_ever(client: HttpClient) -> None:
     said: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
@@ -222,25 +222,25 @@ def spoilt(head: bytes, how: str) -> bytes:
         ("endless", "headers do not end"),
     ],
 )
-async def test_a_wrong_handshake_is_refused(client: Client, how: str, said: str) -> None:
+async def test_a_wrong_handshake_is_refused(client: HttpClient, how: str, said: str) -> None:
     async with serving(welcoming(_nothing, lambda head: spoilt(head, how))) as port:
         with pytest.raises(ProviderError, match=said):
             await WebSocket.open(client, f"http://127.0.0.1:{port}/", headers={}, timeouts=SOON)
 
 
-async def test_a_server_that_wants_no_websocket_is_heard(client: Client) -> None:
+async def test_a_server_that_wants_no_websocket_is_heard(client: HttpClient) -> None:
     answer = b'HTTP/1.1 404 Not Found\r\nContent-Length: 11\r\nX-A: b\r\n\r\n{"error":1}'
     async with serving(welcoming(_nothing, lambda _: answer)) as port:
-        with pytest.raises(Declined) as caught:
+        with pytest.raises(WebSocketDeclined) as caught:
             await WebSocket.open(client, f"http://127.0.0.1:{port}/", headers={}, timeouts=SOON)
     error = caught.value
     assert (error.status, error.headers["x-a"], error.body) == (404, "b", b'{"error":1}')
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for(client: Client) -> None:
+async def test_a_server_that_says_nothing_is_not_waited_for(client: HttpClient) -> None:
     async with serving(welcoming(_nothing, lambda _: b"")) as port:
         with pytest.raises(ProviderError) as caught:
-            brief = Timeouts(connect=1.0, headers=0.1)
+            brief = HttpTimeouts(connect=1.0, headers=0.1)
             await WebSocket.open(client, f"http://127.0.0.1:{port}/", headers={}, timeouts=brief)
     assert caught.value.failure == "timeout"
 
@@ -253,7 +253,7 @@ async def hello(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 async def test_the_way_may_lead_through_a_proxy() -> None:
     asked: list[bytes] = []
     async with serving(welcoming(hello)) as port, serving(proxying(port, asked)) as proxy:
-        client = Client(proxies=Proxies(http=f"http://127.0.0.1:{proxy}"))
+        client = HttpClient(proxies=Proxies(http=f"http://127.0.0.1:{proxy}"))
         socket = await WebSocket.open(client, "http://example.test/v1", headers={}, timeouts=SOON)
         assert await socket.receive() == b"hello"
         socket.abort()
@@ -264,7 +264,7 @@ async def test_the_way_may_lead_through_a_proxy() -> None:
 async def test_tls_is_spoken(certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    client = Client(tls=lambda: ssl.create_default_context(cafile=str(certificate)))
+    client = HttpClient(tls=lambda: ssl.create_default_context(cafile=str(certificate)))
     async with serving(welcoming(hello), tls=context) as port:
         socket = await WebSocket.open(client, f"https://localhost:{port}/", headers={}, timeouts=SOON)
         assert await socket.receive() == b"hello"

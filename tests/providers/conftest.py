@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from sylph.app import build
-from sylph.config import load
+from sylph.app import build_app
+from sylph.config import load_config
 from sylph.core.provider import ToolSpec
-from sylph.net.http import Client
+from sylph.net.http_client import HttpClient
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    client = Client()
+async def client() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.close()
 
@@ -21,5 +21,5 @@ async def client() -> AsyncIterator[Client]:
 @pytest.fixture
 def specs(tmp_path: Path) -> tuple[ToolSpec, ...]:
     """The tools of the whole program, as a model sees them."""
-    app = build(load({"HOME": str(tmp_path)}))
+    app = build_app(load_config({"HOME": str(tmp_path)}))
     return app.runtime.executor.specs

@@ -11,13 +11,13 @@ from tests.net.servers import keeping, serving
 from tests.providers.test_dialects import chunks
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, Native, ToolCall, Usage
-from sylph.core.provider import Arguments, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
-from sylph.net.http import Client
-from sylph.providers import claude
-from sylph.providers.anthropic import Anthropic
-from sylph.providers.anthropic_messages import MARK, unmarked
+from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
+from sylph.core.provider import ArgumentsChunk, ModelInfo, ModelReply, ModelRequest, ReasoningChunk, TextChunk, ToolSpec
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.anthropic.messages import CACHE_MARK, strip_cache_marks
+from sylph.providers.dialects.anthropic.provider import AnthropicProvider
 from sylph.providers.endpoint import Endpoint
+from sylph.providers.vendors import claude_models
 
 SONNET = "claude-sonnet-5"
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -26,16 +26,16 @@ REDACTED = '{"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix"}'
 CALLED = '{"type":"tool_use","id":"toolu_01A","name":"read","input":{"path": "a.txt"}}'
 
 
-def spoken(url: str = "http://x", client: Client | None = None, **options: Any) -> Anthropic:
-    given: dict[str, Any] = {"name": "anthropic", "key_header": "x-api-key", "own": False, **options}
-    return Anthropic(Endpoint(base_url=url, **given), client or Client())
+def spoken(url: str = "http://x", client: HttpClient | None = None, **options: Any) -> AnthropicProvider:
+    given: dict[str, Any] = {"name": "anthropic", "key_header": "x-api-key", "is_official": False, **options}
+    return AnthropicProvider(Endpoint(base_url=url, **given), client or HttpClient())
 
 
-def ask(*messages: Message, model: str = SONNET, **more: Any) -> Request:
-    return Request(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
+def ask(*messages: Message, model: str = SONNET, **more: Any) -> ModelRequest:
+    return ModelRequest(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
 
 
-def body(request: Request, **options: Any) -> dict[str, Any]:
+def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
     return json.loads(spoken(**options).body(request))
 
 
@@ -64,16 +64,16 @@ ADAPT = {"type": "adaptive", "display": "summarized"}
 START: dict[str, Any] = {"type": "message_start", "message": {"id": "m", "content": [], "usage": {"input_tokens": 3}}}
 
 
-async def reply_to(client: Client, *steps: Step, request: Request | None = None) -> Reply:
+async def reply_to(client: HttpClient, *steps: Step, request: ModelRequest | None = None) -> ModelReply:
     async with ModelServer(steps, dialects=["anthropic"]) as server:
         *_, reply = await chunks(spoken(server.root, client), request or ask(tools=(READ,)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     return reply
 
 
 def test_what_goes_out_is_exactly_this() -> None:
     png, pdf = Image("d1", "image/png", 3, "a.png"), Image("d2", "application/pdf", 3, "b.pdf")
-    native = Native("anthropic/claude-sonnet-5", f"[{THINKING},{REDACTED},{CALLED}]")
+    native = NativeItems("anthropic/claude-sonnet-5", f"[{THINKING},{REDACTED},{CALLED}]")
     messages = (
         Message("user", "Look", images=(png, pdf)),
         Message("assistant", "", (ToolCall("t1_c1", "read", '{"path": "a.txt"}'),), native=native),
@@ -120,11 +120,11 @@ def test_there_are_four_marks_at_the_most_and_the_last_question_keeps_its_own() 
     for turn in range(4):
         talk += [Message("user", f"note {turn}"), Message("user", f"question {turn}")]
         made = spoken().body(ask(*talk, tools=(READ,)))
-        assert made.count(MARK) == (3 if not turn else 4)
-        assert made.endswith(b'"question %d"%b}]}]}' % (turn, MARK))
+        assert made.count(CACHE_MARK) == (3 if not turn else 4)
+        assert made.endswith(b'"question %d"%b}]}]}' % (turn, CACHE_MARK))
         # What the last request wrote to the cache, this one reads.
-        assert not turn or b'"question %d"%b}]}' % (turn - 1, MARK) in made
-        assert unmarked(made).startswith(unmarked(before).removesuffix(b"]}"))
+        assert not turn or b'"question %d"%b}]}' % (turn - 1, CACHE_MARK) in made
+        assert strip_cache_marks(made).startswith(strip_cache_marks(before).removesuffix(b"]}"))
         before = made
         talk.append(Message("assistant", f"answer {turn}"))
 
@@ -132,13 +132,20 @@ def test_there_are_four_marks_at_the_most_and_the_last_question_keeps_its_own() 
 RECORDED = (Path(__file__).parent / "wire" / "anthropic.sse").read_text()
 
 
-async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) -> None:
+async def test_what_comes_in_is_understood_and_kept_as_it_was(client: HttpClient) -> None:
     async with ModelServer([garbage(RECORDED, "text/event-stream")], dialects=["anthropic"]) as server:
         *before, reply = await chunks(spoken(server.root, client), ask(tools=(READ,)))
-    assert [chunk for chunk in before if isinstance(chunk, Reasoning)] == [Reasoning("Let me "), Reasoning("see.")]
-    told = [Arguments(0, "read", ""), Arguments(0, "read", '{"path": "a.'), Arguments(0, "read", 'txt"}')]
-    assert [chunk for chunk in before if isinstance(chunk, Arguments)] == told
-    assert reply == Reply(
+    assert [chunk for chunk in before if isinstance(chunk, ReasoningChunk)] == [
+        ReasoningChunk("Let me "),
+        ReasoningChunk("see."),
+    ]
+    told = [
+        ArgumentsChunk(0, "read", ""),
+        ArgumentsChunk(0, "read", '{"path": "a.'),
+        ArgumentsChunk(0, "read", 'txt"}'),
+    ]
+    assert [chunk for chunk in before if isinstance(chunk, ArgumentsChunk)] == told
+    assert reply == ModelReply(
         text="",
         finish="calls",
         reasoning="Let me see.",
@@ -148,7 +155,7 @@ async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) ->
     )
 
 
-async def test_thinking_that_is_not_shown_keeps_its_signature(client: Client) -> None:
+async def test_thinking_that_is_not_shown_keeps_its_signature(client: HttpClient) -> None:
     start = {"type": "thinking", "thinking": "", "signature": ""}
     said = block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Yes."})
     silent = block(0, start, {"type": "signature_delta", "signature": "S"})
@@ -156,17 +163,17 @@ async def test_thinking_that_is_not_shown_keeps_its_signature(client: Client) ->
     assert json.loads(reply.native)[0] == {"type": "thinking", "thinking": "", "signature": "S"}
 
 
-async def test_thinking_that_led_to_nothing_does_not_go_back(client: Client) -> None:
+async def test_thinking_that_led_to_nothing_does_not_go_back(client: HttpClient) -> None:
     thought = block(0, {"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "Hm"})
     reply = await reply_to(client, stream(START, *thought, *end("max_tokens")))
     assert (reply.finish, reply.native, reply.reasoning) == ("length", "", "Hm")
 
 
-async def test_words_and_calls_alone_need_no_words_of_their_own(client: Client) -> None:
+async def test_words_and_calls_alone_need_no_words_of_their_own(client: HttpClient) -> None:
     assert (await reply_to(client, say("Hello", calls=(("read", {}),)))).native == ""
 
 
-async def test_a_service_without_signatures_gets_its_thinking_back_all_the_same(client: Client) -> None:
+async def test_a_service_without_signatures_gets_its_thinking_back_all_the_same(client: HttpClient) -> None:
     reply = await reply_to(client, say("Yes.", reasoning="Hm."))
     assert json.loads(reply.native)[0] == {"type": "thinking", "thinking": "Hm.", "signature": ""}
 
@@ -182,24 +189,24 @@ async def test_a_service_without_signatures_gets_its_thinking_back_all_the_same(
         ("refusal", "filtered"),
     ],
 )
-async def test_the_reason_for_the_end_is_told(client: Client, reason: str, finish: str) -> None:
+async def test_the_reason_for_the_end_is_told(client: HttpClient, reason: str, finish: str) -> None:
     assert (await reply_to(client, say("x", finish=reason))).finish == finish
 
 
-async def test_a_turn_that_is_paused_goes_on(client: Client) -> None:
+async def test_a_turn_that_is_paused_goes_on(client: HttpClient) -> None:
     request = ask(tools=(READ,), search=True)
     steps = [say("First. ", searched=True, finish="pause_turn"), say("Then.")]
     async with ModelServer(steps, dialects=["anthropic"]) as server:
         *before, reply = await chunks(spoken(server.root, client), request)
         again = server.requests[1].json["messages"]
-    assert "".join(chunk.text for chunk in before if isinstance(chunk, Text)) == "First. Then."
-    assert isinstance(reply, Reply)
+    assert "".join(chunk.text for chunk in before if isinstance(chunk, TextChunk)) == "First. Then."
+    assert isinstance(reply, ModelReply)
     assert (reply.text, reply.finish, reply.usage) == ("First. Then.", "stop", Usage(20, 10))
     assert [each["type"] for each in again[-1]["content"]] == ["server_tool_use", "web_search_tool_result", "text"]
     assert [each["type"] for each in json.loads(reply.native)][-2:] == ["text", "text"]
 
 
-async def test_the_services_own_search_takes_the_place_of_ours_and_is_kept(client: Client) -> None:
+async def test_the_services_own_search_takes_the_place_of_ours_and_is_kept(client: HttpClient) -> None:
     request = ask(tools=(READ, ToolSpec("web_search", "Ours.", {"type": "object"})), search=True)
     assert [tool["name"] for tool in body(request)["tools"]] == ["read", "web_search"]
     assert body(request)["tools"][1]["type"] == "web_search_20250305"
@@ -208,7 +215,7 @@ async def test_the_services_own_search_takes_the_place_of_ours_and_is_kept(clien
     assert json.loads(reply.native)[1]["content"][0]["encrypted_content"] == "c2VjcmV0"
 
 
-async def test_citations_stay_with_their_text(client: Client) -> None:
+async def test_citations_stay_with_their_text(client: HttpClient) -> None:
     citation = {"type": "web_search_result_location", "url": "https://a.example", "encrypted_index": "Eo8B"}
     cited = block(
         0,
@@ -233,19 +240,19 @@ async def test_citations_stay_with_their_text(client: Client) -> None:
         (stream('data: {"type": 7}\n\n'), "format"),
     ],
 )
-async def test_trouble_has_a_kind(client: Client, step: Step, kind: str) -> None:
+async def test_trouble_has_a_kind(client: HttpClient, step: Step, kind: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await reply_to(client, step)
     assert caught.value.failure == kind
 
 
-async def test_a_server_that_does_not_stream_is_understood(client: Client) -> None:
+async def test_a_server_that_does_not_stream_is_understood(client: HttpClient) -> None:
     reply = await reply_to(client, say("Hello", reasoning="Hm.", calls=(("read", {"path": "a"}),), whole=True))
     assert (reply.text, reply.reasoning, reply.finish, reply.usage) == ("Hello", "Hm.", "calls", Usage(10, 5))
     assert json.loads(reply.calls[0].arguments) == {"path": "a"}
 
 
-async def test_events_of_the_future_are_passed_over(client: Client) -> None:
+async def test_events_of_the_future_are_passed_over(client: HttpClient) -> None:
     odd = [{"type": "content_block_delta", "index": 9, "delta": {"type": "new_delta"}}, {"type": "new_event"}]
     reply = await reply_to(client, stream(START, *odd, *block(0, {"type": "text", "text": "Yes."}), *end()))
     assert (reply.text, reply.usage.input) == ("Yes.", 3)
@@ -287,14 +294,14 @@ def test_a_small_answer_leaves_no_room_to_think() -> None:
     ],
 )
 def test_how_long_an_answer_may_be_is_always_said(model: str, size: int) -> None:
-    assert claude.output(model) == size
+    assert claude_models.max_output_tokens(model) == size
     assert body(ask(model=model))["max_tokens"] == spoken().info(model).output == size
     told = {model: ModelInfo(name=model, output=77)}
     assert body(ask(model=model), models=told)["max_tokens"] == 77
     assert body(ask(model=model, max_tokens=5), models=told)["max_tokens"] == 5
 
 
-async def test_a_limit_that_is_too_high_is_learned(client: Client) -> None:
+async def test_a_limit_that_is_too_high_is_learned(client: HttpClient) -> None:
     complaint = fail(400, "max_tokens: 16384 > 8192, which is the maximum allowed number of output tokens for kimi")
     async with ModelServer([complaint, say("a"), say("b")], dialects=["anthropic"]) as server:
         told = spoken(server.root, client)
@@ -314,7 +321,7 @@ async def test_a_limit_that_is_too_high_is_learned(client: Client) -> None:
     ],
 )
 async def test_what_a_server_minds_it_is_not_sent_again(
-    client: Client, complaint: str, more: dict[str, Any], gone: str
+    client: HttpClient, complaint: str, more: dict[str, Any], gone: str
 ) -> None:
     async with ModelServer([fail(400, complaint), say("a"), say("b")], dialects=["anthropic"]) as server:
         told = spoken(server.root, client)
@@ -323,7 +330,7 @@ async def test_what_a_server_minds_it_is_not_sent_again(
         assert [gone in asked.body.decode() for asked in server.requests] == [True, False, False]
 
 
-async def test_a_server_that_minds_it_still_is_not_asked_for_ever(client: Client) -> None:
+async def test_a_server_that_minds_it_still_is_not_asked_for_ever(client: HttpClient) -> None:
     async with ModelServer([fail(400, "no cache_control")], loop=True, dialects=["anthropic"]) as server:
         with pytest.raises(ProviderError, match="refused the request: no cache_control"):
             await chunks(spoken(server.root, client), ask())
@@ -339,7 +346,7 @@ def test_a_call_that_another_model_began_is_not_thought_on() -> None:
     old = ask(*foreign, model="claude-sonnet-4-5", effort="high")
     assert "thinking" not in body(old)
     assert "thinking" in body(ask(*foreign, effort="high"))
-    own = replace(foreign[1], native=Native("anthropic/claude-sonnet-4-5", f"[{THINKING},{CALLED}]"))
+    own = replace(foreign[1], native=NativeItems("anthropic/claude-sonnet-4-5", f"[{THINKING},{CALLED}]"))
     assert "thinking" in body(ask(foreign[0], own, foreign[2], model="claude-sonnet-4-5", effort="high"))
     assert "thinking" in body(
         ask(*foreign, Message("assistant", "z"), Message("user", "q"), model="claude-sonnet-4-5", effort="high")
@@ -362,7 +369,7 @@ def test_a_form_is_asked_for_in_the_vendors_way() -> None:
     }
 
 
-async def test_where_there_is_no_such_way_a_tool_is_forced(client: Client) -> None:
+async def test_where_there_is_no_such_way_a_tool_is_forced(client: HttpClient) -> None:
     request = ask(model="claude-3-5-haiku", schema=SCHEMA, tools=(READ,), effort="high")
     made = body(request)
     assert (made["tool_choice"], "thinking" in made) == ({"type": "tool", "name": "answer"}, False)
@@ -372,7 +379,7 @@ async def test_where_there_is_no_such_way_a_tool_is_forced(client: Client) -> No
 
 
 @pytest.mark.parametrize("base", ["", "/v1", "/v1/"])
-async def test_the_address_is_told_with_or_without_its_version(client: Client, base: str) -> None:
+async def test_the_address_is_told_with_or_without_its_version(client: HttpClient, base: str) -> None:
     async with ModelServer([say("x")], dialects=["anthropic"]) as server:
         await chunks(spoken(server.root + base, client), ask())
         assert server.requests[0].path == "/v1/messages"
@@ -381,14 +388,16 @@ async def test_the_address_is_told_with_or_without_its_version(client: Client, b
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ({"api_key": " k1 ", "own": True}, {"x-api-key": "k1"}),
+        ({"api_key": " k1 ", "is_official": True}, {"x-api-key": "k1"}),
         ({"api_key": "k1"}, {"x-api-key": "k1", "authorization": "Bearer k1"}),
-        ({"api_key": "k1", "own": True, "key_header": ""}, {"x-api-key": "k1", "authorization": "Bearer k1"}),
+        ({"api_key": "k1", "is_official": True, "key_header": ""}, {"x-api-key": "k1", "authorization": "Bearer k1"}),
         ({}, {}),
         ({"headers": {"anthropic-version": "v"}}, {"anthropic-version": "v"}),
     ],
 )  # fmt: skip
-async def test_the_key_goes_where_it_belongs(client: Client, options: dict[str, Any], wanted: dict[str, str]) -> None:
+async def test_the_key_goes_where_it_belongs(
+    client: HttpClient, options: dict[str, Any], wanted: dict[str, str]
+) -> None:
     async with ModelServer([say("x")], dialects=["anthropic"]) as server:
         await chunks(spoken(server.root, client, **options), ask())
         sent = server.requests[0].headers
@@ -396,7 +405,7 @@ async def test_the_key_goes_where_it_belongs(client: Client, options: dict[str, 
     assert {name: sent[name] for name in named if name in sent} == {"anthropic-version": "2023-06-01"} | wanted
 
 
-async def test_older_models_are_told_to_think_between_calls(client: Client) -> None:
+async def test_older_models_are_told_to_think_between_calls(client: HttpClient) -> None:
     async with ModelServer([say("x")], dialects=["anthropic"]) as server:
         await chunks(spoken(server.root, client), ask(model="claude-sonnet-4-5", effort="low"))
         assert server.requests[0].headers["anthropic-beta"] == "interleaved-thinking-2025-05-14"
@@ -407,7 +416,7 @@ def page(data: list[dict[str, Any]], **more: Any) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said)
 
 
-async def test_the_list_of_models_has_pages(client: Client) -> None:
+async def test_the_list_of_models_has_pages(client: HttpClient) -> None:
     first = page([{"id": SONNET, "max_input_tokens": 1_000_000, "max_tokens": 128_000}], has_more=True, last_id=SONNET)
     second = page([{"id": "claude-haiku-4-5"}, {"type": "model"}], has_more=False)
     async with serving(keeping(first, second)) as port:
@@ -418,7 +427,7 @@ async def test_the_list_of_models_has_pages(client: Client) -> None:
     assert told.info(SONNET).output == 64_000
 
 
-async def test_a_list_that_does_not_end_is_left(client: Client) -> None:
+async def test_a_list_that_does_not_end_is_left(client: HttpClient) -> None:
     endless = page([{"id": "a"}], has_more=True, last_id="a")
     async with serving(keeping(endless, endless)) as port:
         assert [info.name for info in await spoken(f"http://127.0.0.1:{port}", client).models()] == ["a"]

@@ -9,11 +9,11 @@ from tests.model_server import ModelServer, Step, say
 from tests.providers.test_dialects import chunks
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, Native, ToolCall, Usage
-from sylph.core.provider import Reply, Request, ToolSpec
-from sylph.net.http import Client
-from sylph.providers.bedrock import Bedrock
-from sylph.providers.bedrock_messages import MARK, unmarked
+from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
+from sylph.core.provider import ModelReply, ModelRequest, ToolSpec
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.bedrock.messages import CACHE_MARK, strip_cache_marks
+from sylph.providers.dialects.bedrock.provider import BedrockProvider
 from sylph.providers.endpoint import Endpoint
 
 SONNET = "us.anthropic.claude-sonnet-4-6-v1:0"
@@ -22,23 +22,23 @@ THOUGHT = '{"reasoningContent":{"reasoningText":{"text":"Let me see.","signature
 CALLED = '{"toolUse":{"toolUseId":"tooluse_read_0","name":"read","input":{"path": "a"}}}'
 
 
-def spoken(url: str = "http://x", client: Client | None = None, **options: Any) -> Bedrock:
+def spoken(url: str = "http://x", client: HttpClient | None = None, **options: Any) -> BedrockProvider:
     given: dict[str, Any] = {"name": "bedrock", **options}
-    return Bedrock(Endpoint(base_url=url, **given), client or Client(), now=lambda: 1_440_938_160.0)
+    return BedrockProvider(Endpoint(base_url=url, **given), client or HttpClient(), now=lambda: 1_440_938_160.0)
 
 
-def ask(*messages: Message, model: str = SONNET, **more: Any) -> Request:
-    return Request(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
+def ask(*messages: Message, model: str = SONNET, **more: Any) -> ModelRequest:
+    return ModelRequest(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
 
 
-def body(request: Request) -> dict[str, Any]:
+def body(request: ModelRequest) -> dict[str, Any]:
     return json.loads(spoken().body(request))
 
 
-async def reply_to(client: Client, step: Step, request: Request | None = None) -> Reply:
+async def reply_to(client: HttpClient, step: Step, request: ModelRequest | None = None) -> ModelReply:
     async with ModelServer([step], dialects=["bedrock"]) as server:
         *_, reply = await chunks(spoken(server.root, client), request or ask(tools=(READ,)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     return reply
 
 
@@ -49,7 +49,7 @@ def refused(status: int, kind: str, message: str) -> Step:
 
 def test_what_goes_out_is_exactly_this() -> None:
     png, pdf = Image("d1", "image/jpeg", 3, "a.jpg"), Image("d2", "application/pdf", 3, "my/report_1.pdf")
-    native = Native(f"bedrock/{SONNET}", f"[{THOUGHT},{CALLED}]")
+    native = NativeItems(f"bedrock/{SONNET}", f"[{THOUGHT},{CALLED}]")
     messages = (
         Message("user", "<note/>"),
         Message("user", "Look", images=(png, pdf)),
@@ -90,18 +90,18 @@ def test_there_are_four_marks_at_the_most_and_none_where_there_is_no_such_cache(
     for turn in range(4):
         talk += [Message("user", f"note {turn}"), Message("user", f"question {turn}")]
         made = spoken().body(ask(*talk, tools=(READ,)))
-        assert made.count(MARK) == (3 if not turn else 4)
-        assert unmarked(made).startswith(unmarked(before).removesuffix(b"]}"))
+        assert made.count(CACHE_MARK) == (3 if not turn else 4)
+        assert strip_cache_marks(made).startswith(strip_cache_marks(before).removesuffix(b"]}"))
         before = made
         talk.append(Message("assistant", f"answer {turn}"))
-    assert MARK not in spoken().body(ask(*talk, tools=(READ,), model="meta.llama3-3-70b-instruct-v1:0"))
-    assert spoken().body(ask(*talk, tools=(READ,), model="us.amazon.nova-pro-v1:0")).count(MARK) == 2
+    assert CACHE_MARK not in spoken().body(ask(*talk, tools=(READ,), model="meta.llama3-3-70b-instruct-v1:0"))
+    assert spoken().body(ask(*talk, tools=(READ,), model="us.amazon.nova-pro-v1:0")).count(CACHE_MARK) == 2
 
 
-async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) -> None:
+async def test_what_comes_in_is_understood_and_kept_as_it_was(client: HttpClient) -> None:
     usage = {"inputTokens": 12, "outputTokens": 89, "cacheReadInputTokens": 4000, "cacheWriteInputTokens": 300}
     step = Step(reasoning="Let me see.", encrypted="EqQB+/==", calls=(("read", {"path": "a"}),), usage=usage)
-    assert await reply_to(client, step) == Reply(
+    assert await reply_to(client, step) == ModelReply(
         text="",
         finish="calls",
         reasoning="Let me see.",
@@ -111,7 +111,7 @@ async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) ->
     )
 
 
-async def test_thinking_that_nobody_signed_is_shown_and_not_sent_back(client: Client) -> None:
+async def test_thinking_that_nobody_signed_is_shown_and_not_sent_back(client: HttpClient) -> None:
     reply = await reply_to(client, say("42", reasoning="Hm."))
     assert (reply.reasoning, reply.native) == ("Hm.", "")
 
@@ -125,7 +125,7 @@ async def test_thinking_that_nobody_signed_is_shown_and_not_sent_back(client: Cl
         ("content_filtered", "filtered"),
     ],
 )
-async def test_the_reason_for_the_end_is_told(client: Client, reason: str, finish: str) -> None:
+async def test_the_reason_for_the_end_is_told(client: HttpClient, reason: str, finish: str) -> None:
     assert (await reply_to(client, say("x", finish=reason))).finish == finish
 
 
@@ -155,13 +155,13 @@ async def test_the_reason_for_the_end_is_told(client: Client, reason: str, finis
         (say("Hello", finish="malformed_tool_use"), "format"),
     ],
 )
-async def test_trouble_has_a_kind(client: Client, step: Step, kind: str) -> None:
+async def test_trouble_has_a_kind(client: HttpClient, step: Step, kind: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await reply_to(client, step)
     assert caught.value.failure == kind
 
 
-async def test_requests_are_signed_for_their_region(client: Client) -> None:
+async def test_requests_are_signed_for_their_region(client: HttpClient) -> None:
     key = "AKIAIOSFODNN7EXAMPLE:secret:token"
     async with ModelServer([say("x")], loop=True, dialects=["bedrock"]) as server:
         await chunks(spoken(server.root, client, api_key=key), ask())
@@ -180,30 +180,30 @@ class Turning:
     def __init__(self, *keys: str) -> None:
         self._keys = list(keys)
 
-    given = ""
+    last_token = ""
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         return self._keys[0]
 
-    async def renewed(self, stale: str) -> str:
+    async def renew_token(self, stale: str) -> str:
         assert stale == self._keys[0]
         self._keys = self._keys[1:] or self._keys
         return self._keys[0]
 
 
-async def test_keys_that_expired_are_asked_for_anew_once(client: Client) -> None:
+async def test_keys_that_expired_are_asked_for_anew_once(client: HttpClient) -> None:
     expired = refused(403, "ExpiredTokenException", "The security token included in the request is expired")
     login = Turning("AKIAIOSFODNN7EXAMPLE:old:t", "AKIAIOSFODNN8EXAMPLE:new:t")
     async with ModelServer([expired, say("Yes."), expired], dialects=["bedrock"]) as server:
         spoken_with = spoken(server.root, client, login=login)
-        assert isinstance((await chunks(spoken_with, ask()))[-1], Reply)
+        assert isinstance((await chunks(spoken_with, ask()))[-1], ModelReply)
         assert ["NN8E" in asked.headers["authorization"] for asked in server.requests] == [False, True]
         with pytest.raises(ProviderError, match="does not accept the key"):
             await chunks(spoken_with, ask())
         assert len(server.requests) == 3
 
 
-async def test_models_that_can_be_asked_are_listed_with_their_profiles(client: Client) -> None:
+async def test_models_that_can_be_asked_are_listed_with_their_profiles(client: HttpClient) -> None:
     text = {"outputModalities": ["TEXT"], "inferenceTypesSupported": ["ON_DEMAND"]}
     listed = [
         {"modelId": "amazon.nova-pro-v1:0", **text},
@@ -234,12 +234,12 @@ def test_effort_and_form_are_told() -> None:
     assert "additionalModelRequestFields" not in form
 
 
-async def test_a_form_comes_back_as_text(client: Client) -> None:
+async def test_a_form_comes_back_as_text(client: HttpClient) -> None:
     reply = await reply_to(client, Step(calls=(("answer", {"n": 3}),)), ask(schema={"type": "object"}))
     assert (reply.text, reply.calls, reply.finish) == ('{"n": 3}', (), "stop")
 
 
-async def test_a_model_without_a_cache_is_asked_without_marks_from_then_on(client: Client) -> None:
+async def test_a_model_without_a_cache_is_asked_without_marks_from_then_on(client: HttpClient) -> None:
     complaint = refused(
         403, "AccessDeniedException", "You invoked an unsupported model or did not allow prompt caching."
     )
@@ -247,4 +247,4 @@ async def test_a_model_without_a_cache_is_asked_without_marks_from_then_on(clien
         told = spoken(server.root, client)
         for _ in range(2):
             await chunks(told, ask(tools=(READ,)))
-        assert [MARK in asked.body for asked in server.requests] == [True, False, False]
+        assert [CACHE_MARK in asked.body for asked in server.requests] == [True, False, False]

@@ -1,6 +1,6 @@
 import pytest
 
-from sylph.providers.choose import best, close
+from sylph.providers.vendors.model_ranking import close_matches, pick_best_model
 
 OPENAI = [
     "text-embedding-3-large",
@@ -36,8 +36,8 @@ OPENAI = [
     ],
 )
 def test_the_best_model_is_chosen_by_the_ranking(models: list[str], choice: str) -> None:
-    assert best(models) == choice
-    assert best(reversed(models)) == choice
+    assert pick_best_model(models) == choice
+    assert pick_best_model(reversed(models)) == choice
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_the_best_model_is_chosen_by_the_ranking(models: list[str], choice: str)
 def test_a_name_that_is_not_quite_right_finds_what_was_meant(
     meant: str, known: list[str], suggested: tuple[str, ...]
 ) -> None:
-    assert close(meant, known) == suggested
+    assert close_matches(meant, known) == suggested

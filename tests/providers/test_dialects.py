@@ -11,11 +11,21 @@ from msgspec.structs import replace
 from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, Native, ToolCall, Usage
-from sylph.core.provider import Alive, Arguments, Chunk, Provider, Reasoning, Reply, Request, Text, ToolSpec
-from sylph.net.http import Client
+from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
+from sylph.core.provider import (
+    ArgumentsChunk,
+    Chunk,
+    KeepAlive,
+    ModelReply,
+    ModelRequest,
+    Provider,
+    ReasoningChunk,
+    TextChunk,
+    ToolSpec,
+)
+from sylph.net.http_client import HttpClient
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.speak import speak
+from sylph.providers.registry import create_provider
 
 DIALECTS = ("anthropic", "gemini", "bedrock")
 MODELS = {
@@ -32,28 +42,28 @@ def gone(_: str) -> None:
     """The bytes of an image that is there no more."""
 
 
-def hello(dialect: str) -> Request:
-    return Request(model=MODELS[dialect], system="Be kind.", messages=(Message("user", "Hello"),), tools=TOOLS)
+def hello(dialect: str) -> ModelRequest:
+    return ModelRequest(model=MODELS[dialect], system="Be kind.", messages=(Message("user", "Hello"),), tools=TOOLS)
 
 
-def provider(dialect: str, server: ModelServer, client: Client, **options: Any) -> Provider:
+def provider(dialect: str, server: ModelServer, client: HttpClient, **options: Any) -> Provider:
     given: dict[str, Any] = {"key_from": "TEST_KEY", "api_key": "sk-secret-key", **options}
-    return speak(Endpoint(name="test", base_url=server.root, dialect=dialect, **given), client)
+    return create_provider(Endpoint(name="test", base_url=server.root, dialect=dialect, **given), client)
 
 
-async def chunks(spoken: Provider, request: Request) -> list[Chunk]:
+async def chunks(spoken: Provider, request: ModelRequest) -> list[Chunk]:
     async with aclosing(spoken.stream(request, spoken.body(request))) as stream:
         return [chunk async for chunk in stream]
 
 
-async def answer(dialect: str, step: Step, client: Client) -> tuple[list[Chunk], Reply]:
+async def answer(dialect: str, step: Step, client: HttpClient) -> tuple[list[Chunk], ModelReply]:
     async with ModelServer([step], dialects=[dialect]) as server:
         *before, reply = await chunks(provider(dialect, server, client), hello(dialect))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     return before, reply
 
 
-async def failing(dialect: str, step: Step, client: Client) -> ProviderError:
+async def failing(dialect: str, step: Step, client: HttpClient) -> ProviderError:
     async with ModelServer([step], dialects=[dialect]) as server:
         with pytest.raises(ProviderError) as caught:
             await chunks(provider(dialect, server, client), hello(dialect))
@@ -61,16 +71,16 @@ async def failing(dialect: str, step: Step, client: Client) -> ProviderError:
 
 
 @every
-async def test_text_streams_and_ends_in_a_reply(client: Client, dialect: str) -> None:
+async def test_text_streams_and_ends_in_a_reply(client: HttpClient, dialect: str) -> None:
     before, reply = await answer(dialect, say("Hello world", chunk=6), client)
-    assert [chunk for chunk in before if chunk != Alive()] == [Text("Hello "), Text("world")]
-    assert reply == Reply(text="Hello world", finish="stop", usage=Usage(input=10, output=5))
+    assert [chunk for chunk in before if chunk != KeepAlive()] == [TextChunk("Hello "), TextChunk("world")]
+    assert reply == ModelReply(text="Hello world", finish="stop", usage=Usage(input=10, output=5))
 
 
 @every
-async def test_reasoning_streams_apart_from_the_text(client: Client, dialect: str) -> None:
+async def test_reasoning_streams_apart_from_the_text(client: HttpClient, dialect: str) -> None:
     before, reply = await answer(dialect, say("42", reasoning="Let me think.", encrypted="c2ln"), client)
-    assert [chunk.text for chunk in before if isinstance(chunk, Reasoning)] == ["Let me t", "hink."]
+    assert [chunk.text for chunk in before if isinstance(chunk, ReasoningChunk)] == ["Let me t", "hink."]
     assert (reply.reasoning, reply.text) == ("Let me think.", "42")
     assert '"c2ln"' in reply.native
 
@@ -79,31 +89,31 @@ async def test_reasoning_streams_apart_from_the_text(client: Client, dialect: st
 @pytest.mark.parametrize(
     "how", [{}, {"split": 1}, {"split": 7, "keepalives": 2}, {"ids": False}, {"empties": 2}], ids=str
 )
-async def test_parallel_calls_are_told_apart(client: Client, dialect: str, how: dict[str, Any]) -> None:
+async def test_parallel_calls_are_told_apart(client: HttpClient, dialect: str, how: dict[str, Any]) -> None:
     two = (("read", {"path": "ä"}), ("list", {"path": "b"}))
     before, reply = await answer(dialect, calls(*two, text="Two.", **how), client)
     assert [(made.name, json.loads(made.arguments)) for made in reply.calls] == [*two]
     assert (reply.finish, reply.text, len({made.id for made in reply.calls})) == ("calls", "Two.", 2)
-    told = [chunk for chunk in before if isinstance(chunk, Arguments)]
+    told = [chunk for chunk in before if isinstance(chunk, ArgumentsChunk)]
     assert {chunk.index: chunk.name for chunk in told} == {0: "read", 1: "list"}
     assert json.loads("".join(chunk.text for chunk in told if chunk.index == 1)) == {"path": "b"}
 
 
 @every
-async def test_bytes_may_be_split_anywhere(client: Client, dialect: str) -> None:
+async def test_bytes_may_be_split_anywhere(client: HttpClient, dialect: str) -> None:
     for split in (1, 2, 5):
         assert (await answer(dialect, say(UNICODE, split=split, empties=1), client))[1].text == UNICODE
 
 
 @every
-async def test_keepalives_and_empty_deltas_are_signs_of_life(client: Client, dialect: str) -> None:
+async def test_keepalives_and_empty_deltas_are_signs_of_life(client: HttpClient, dialect: str) -> None:
     before, _ = await answer(dialect, say("x", keepalives=3, empties=2, delay=0.002), client)
-    assert before.count(Alive()) >= 3
+    assert before.count(KeepAlive()) >= 3
 
 
 @every
 async def test_a_connection_that_breaks_is_cut_in_the_stream_and_a_network_failure_before(
-    client: Client, dialect: str
+    client: HttpClient, dialect: str
 ) -> None:
     assert (await failing(dialect, say("Hello world", drop=True, at="stream"), client)).failure == "cut"
     assert (await failing(dialect, say("Hello world", drop=True), client)).failure == "network"
@@ -111,7 +121,7 @@ async def test_a_connection_that_breaks_is_cut_in_the_stream_and_a_network_failu
 
 
 @every
-async def test_a_stall_is_left_to_whoever_waits(client: Client, dialect: str) -> None:
+async def test_a_stall_is_left_to_whoever_waits(client: HttpClient, dialect: str) -> None:
     async with ModelServer([say("Hello world", stall=9, at="stream")], dialects=[dialect]) as server:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
@@ -129,7 +139,7 @@ async def test_a_stall_is_left_to_whoever_waits(client: Client, dialect: str) ->
         (garbage(""), ""),
     ],
 )
-async def test_what_is_no_answer_is_told(client: Client, dialect: str, step: Step, shown: str) -> None:
+async def test_what_is_no_answer_is_told(client: HttpClient, dialect: str, step: Step, shown: str) -> None:
     error = await failing(dialect, step, client)
     assert error.failure in ("format", "cut")
     assert shown in str(error) or dialect == "bedrock"
@@ -138,14 +148,14 @@ async def test_what_is_no_answer_is_told(client: Client, dialect: str, step: Ste
 @every
 @pytest.mark.parametrize(("headers", "seconds"), [({"retry-after": "7"}, 7.0), ({}, None)])
 async def test_a_pause_is_asked_for(
-    client: Client, dialect: str, headers: Mapping[str, str], seconds: float | None
+    client: HttpClient, dialect: str, headers: Mapping[str, str], seconds: float | None
 ) -> None:
     error = await failing(dialect, fail(429, "Slow down", headers=headers), client)
     assert (error.failure, error.retry_after) == ("rate_limited", seconds)
 
 
 @every
-async def test_a_key_that_is_not_taken_is_not_shown(client: Client, dialect: str) -> None:
+async def test_a_key_that_is_not_taken_is_not_shown(client: HttpClient, dialect: str) -> None:
     error = await failing(dialect, fail(401, "The key sk-secret-key is wrong"), client)
     assert str(error) == "test does not accept the key: The key [key] is wrong"
     assert error.trouble.next == ("Set TEST_KEY to a key that is valid.",)
@@ -154,33 +164,33 @@ async def test_a_key_that_is_not_taken_is_not_shown(client: Client, dialect: str
 class Turning:
     """A login whose first token is stale."""
 
-    given = ""
+    last_token = ""
 
     def __init__(self) -> None:
         self.renewals = 0
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         return "fresh" if self.renewals else "old"
 
-    async def renewed(self, stale: str) -> str:
+    async def renew_token(self, stale: str) -> str:
         assert stale == "old"
         self.renewals += 1
         return "fresh"
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
-async def test_a_stale_token_is_renewed_once(client: Client, dialect: str) -> None:
+async def test_a_stale_token_is_renewed_once(client: HttpClient, dialect: str) -> None:
     login = Turning()
     async with ModelServer([fail(401, "expired"), say("Yes.")], dialects=[dialect]) as server:
         spoken = provider(dialect, server, client, login=login, api_key="")
         *_, reply = await chunks(spoken, hello(dialect))
         tokens = [asked.headers["authorization"] for asked in server.requests]
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     assert (reply.text, login.renewals, tokens) == ("Yes.", 1, ["Bearer old", "Bearer fresh"])
 
 
 @every
-async def test_an_unknown_model_is_answered_with_the_names_that_come_close(client: Client, dialect: str) -> None:
+async def test_an_unknown_model_is_answered_with_the_names_that_come_close(client: HttpClient, dialect: str) -> None:
     async with ModelServer([fail(404, "no such model")], dialects=[dialect], models=["big-model-1", "x"]) as server:
         with pytest.raises(ProviderError) as caught:
             await chunks(provider(dialect, server, client), replace(hello(dialect), model="big-modl-1"))
@@ -188,12 +198,12 @@ async def test_an_unknown_model_is_answered_with_the_names_that_come_close(clien
 
 
 @every
-async def test_closing_the_stream_early_hangs_up(client: Client, dialect: str) -> None:
+async def test_closing_the_stream_early_hangs_up(client: HttpClient, dialect: str) -> None:
     async with ModelServer([say("a long story " * 100, delay=0.01)], dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
         async with aclosing(spoken.stream(hello(dialect), spoken.body(hello(dialect)))) as stream:
             async for chunk in stream:
-                if isinstance(chunk, Text):
+                if isinstance(chunk, TextChunk):
                     break
         await server.until(lambda: server.broken == 1, seconds=1)
 
@@ -212,13 +222,16 @@ def talk(own: str) -> list[Message]:
         Message("user", "<context>note</context>"),
         Message("user", "look", images=(png, pdf)),
         Message(
-            "assistant", "", calls=(ToolCall("t1_c1", "read", "{}"),), native=Native(f"test/{MODELS[own]}", native[own])
+            "assistant",
+            "",
+            calls=(ToolCall("t1_c1", "read", "{}"),),
+            native=NativeItems(f"test/{MODELS[own]}", native[own]),
         ),
         Message("tool", "[a]", call="t1_c1", images=(png,)),
         Message("assistant", "Two.", calls=(ToolCall("t1_c2", "read", "{oops"), ToolCall("t1_c3", "list", "{}"))),
         Message("tool", "", call="t1_c3"),
         Message("tool", "found", call="t1_c2"),
-        Message("assistant", "", reasoning="of another", native=Native("other/model", "[1]")),
+        Message("assistant", "", reasoning="of another", native=NativeItems("other/model", "[1]")),
         Message("user", ""),
         Message("assistant", "Done."),
         Message("user", "thanks"),
@@ -226,7 +239,7 @@ def talk(own: str) -> list[Message]:
 
 
 @every
-async def test_consecutive_requests_extend_the_same_bytes(client: Client, dialect: str) -> None:
+async def test_consecutive_requests_extend_the_same_bytes(client: HttpClient, dialect: str) -> None:
     said = talk(dialect)
     async with ModelServer([say("x")], loop=True, dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
@@ -239,43 +252,43 @@ async def test_consecutive_requests_extend_the_same_bytes(client: Client, dialec
 
 
 @every
-def test_what_is_made_again_is_what_would_be_made_anew(client: Client, dialect: str) -> None:
+def test_what_is_made_again_is_what_would_be_made_anew(client: HttpClient, dialect: str) -> None:
     said = talk(dialect)
-    shared = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
+    shared = create_provider(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
     for end in (3, 5, 8, 6, 11, 2):
         request = replace(hello(dialect), messages=tuple(said[:end]), image=str.encode)
-        fresh = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
+        fresh = create_provider(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
         assert shared.body(request) == fresh.body(request)
 
 
 @every
-def test_its_own_answer_goes_back_byte_for_byte_and_anothers_not_at_all(client: Client, dialect: str) -> None:
+def test_its_own_answer_goes_back_byte_for_byte_and_anothers_not_at_all(client: HttpClient, dialect: str) -> None:
     said = talk(dialect)
     native = said[2].native
     assert native
-    spoken = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
+    spoken = create_provider(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
     request = replace(hello(dialect), messages=tuple(said), image=str.encode)
     assert native.items[1:-1].encode() in spoken.body(request)
-    other = speak(Endpoint(name="other", base_url="http://x", dialect=dialect), client)
+    other = create_provider(Endpoint(name="other", base_url="http://x", dialect=dialect), client)
     foreign = other.body(request)
     assert b'"S"' not in foreign
     assert b"t1_c1" in foreign or dialect == "gemini"
 
 
 @every
-def test_a_branch_that_lost_calls_sends_what_is_left(client: Client, dialect: str) -> None:
+def test_a_branch_that_lost_calls_sends_what_is_left(client: HttpClient, dialect: str) -> None:
     said = talk(dialect)[:4]
     cut_off = [*said[:2], replace(said[2], calls=(), text="Let me see."), Message("user", "go on")]
-    spoken = speak(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
+    spoken = create_provider(Endpoint(name="test", base_url="http://x", dialect=dialect), client)
     body = spoken.body(replace(hello(dialect), messages=tuple(cut_off), image=str.encode))
     assert b"Let me see." in body
     assert b"_9" not in body
-    damaged = [*said[:2], replace(said[2], native=Native(f"test/{MODELS[dialect]}", "[oops")), said[3]]
+    damaged = [*said[:2], replace(said[2], native=NativeItems(f"test/{MODELS[dialect]}", "[oops")), said[3]]
     assert b'"read"' in spoken.body(replace(hello(dialect), messages=tuple(damaged), image=gone))
 
 
 @every
-async def test_a_model_that_takes_no_images_is_told_in_words_from_then_on(client: Client, dialect: str) -> None:
+async def test_a_model_that_takes_no_images_is_told_in_words_from_then_on(client: HttpClient, dialect: str) -> None:
     picture = Message("user", "look", images=(Image("d1", "image/png", 3, "a.png"),))
     request = replace(hello(dialect), messages=(picture,), image=str.encode)
     complaint = fail(400, "This model does not support image input.")
@@ -285,13 +298,13 @@ async def test_a_model_that_takes_no_images_is_told_in_words_from_then_on(client
         await chunks(spoken, request)
         assert [b"a.png: not shown" in asked.body for asked in server.requests] == [False, True, True]
     lost = replace(request, image=gone)
-    assert b"a.png: the image is gone" in speak(Endpoint(name="t", base_url="http://x", dialect=dialect), client).body(
-        lost
-    )
+    assert b"a.png: the image is gone" in create_provider(
+        Endpoint(name="t", base_url="http://x", dialect=dialect), client
+    ).body(lost)
 
 
 @every
-async def test_models_are_listed(client: Client, dialect: str) -> None:
+async def test_models_are_listed(client: HttpClient, dialect: str) -> None:
     async with ModelServer(models=["one", "two"], dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
         assert [info.name for info in await spoken.models()] == ["one", "two"]
@@ -300,12 +313,12 @@ async def test_models_are_listed(client: Client, dialect: str) -> None:
 
 
 @every
-async def test_a_call_without_arguments_has_none(client: Client, dialect: str) -> None:
+async def test_a_call_without_arguments_has_none(client: HttpClient, dialect: str) -> None:
     assert (await answer(dialect, call("plan"), client))[1].calls[0].arguments == "{}"
 
 
 @every
-async def test_a_service_that_minds_its_own_old_answers_is_asked_without_them(client: Client, dialect: str) -> None:
+async def test_a_service_that_minds_its_own_old_answers_is_asked_without_them(client: HttpClient, dialect: str) -> None:
     said = talk(dialect)[:4]
     request = replace(hello(dialect), messages=tuple(said), image=str.encode)
     async with ModelServer(

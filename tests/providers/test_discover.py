@@ -6,8 +6,17 @@ from tests.model_server import ModelServer
 from tests.net.servers import saying, serving
 
 from sylph.core.provider import ModelInfo
-from sylph.net.http import Client
-from sylph.providers.discover import LOCAL, Settings, configured, find, first, listed, local, ollama_url
+from sylph.net.http_client import HttpClient
+from sylph.providers.discover import (
+    LOCAL_URLS,
+    DiscoverySettings,
+    configured_endpoints,
+    find_first_model,
+    find_models,
+    list_models,
+    local_endpoints,
+    ollama_url,
+)
 from sylph.providers.endpoint import Endpoint, on_this_machine
 
 SILENT = Endpoint(name="silent", base_url="http://127.0.0.1:9/v1")
@@ -36,11 +45,13 @@ def test_every_form_of_ollama_host_becomes_a_base_url(host: str, url: str) -> No
 
 
 def test_a_key_is_not_shown_with_its_endpoint() -> None:
-    assert "sk-1" not in repr(Settings(providers=(Endpoint(name="a", base_url="http://a/v1", api_key="sk-1"),)))
+    assert "sk-1" not in repr(
+        DiscoverySettings(providers=(Endpoint(name="a", base_url="http://a/v1", api_key="sk-1"),))
+    )
 
 
 def test_what_this_machine_serves_is_free_of_charge() -> None:
-    assert all(endpoint.info("m").price_in == 0 for endpoint in local(Settings()))
+    assert all(endpoint.model_info("m").price_in == 0 for endpoint in local_endpoints(DiscoverySettings()))
 
 
 def test_a_service_is_on_this_machine_by_its_address() -> None:
@@ -50,44 +61,46 @@ def test_a_service_is_on_this_machine_by_its_address() -> None:
 
 def test_places_that_are_configured_anyway_are_not_probed_again() -> None:
     ollama = Endpoint(name="ollama", base_url="http://box:11434/v1")
-    mine = Endpoint(name="mine", base_url=LOCAL["vllm"])
-    settings = Settings(providers=(ollama, mine))
-    assert configured(settings) == (ollama, mine)
-    assert [endpoint.name for endpoint in local(settings)] == ["llamacpp", "lmstudio"]
-    assert local(Settings(probe=False)) == ()
+    mine = Endpoint(name="mine", base_url=LOCAL_URLS["vllm"])
+    settings = DiscoverySettings(providers=(ollama, mine))
+    assert configured_endpoints(settings) == (ollama, mine)
+    assert [endpoint.name for endpoint in local_endpoints(settings)] == ["llamacpp", "lmstudio"]
+    assert local_endpoints(DiscoverySettings(probe=False)) == ()
 
 
-async def test_the_best_model_of_every_service_that_answers_is_found(client: Client) -> None:
+async def test_the_best_model_of_every_service_that_answers_is_found(client: HttpClient) -> None:
     async with ModelServer(models=["whisper-1", "gpt-5"]) as one, ModelServer(models=["qwen3:8b"]) as other:
         mine = Endpoint(name="mine", base_url=one.url)
-        settings = Settings(providers=(SILENT, mine), places={"vllm": other.url, "llamacpp": SILENT.base_url})
-        found = await find(settings, client)
+        settings = DiscoverySettings(
+            providers=(SILENT, mine), local_urls={"vllm": other.url, "llamacpp": SILENT.base_url}
+        )
+        found = await find_models(settings, client)
     assert [(each.provider.name, each.model, each.why) for each in found] == [
         ("mine", "gpt-5", "it is configured"),
         ("vllm", "qwen3:8b", f"it answers at {other.url}"),
     ]
 
 
-async def test_models_that_are_configured_count_where_a_service_lists_none(client: Client) -> None:
+async def test_models_that_are_configured_count_where_a_service_lists_none(client: HttpClient) -> None:
     mine = replace(SILENT, models={"big": ModelInfo(name="big", window=1000)})
-    (found,) = await find(Settings(providers=(mine,), probe=False), client)
+    (found,) = await find_models(DiscoverySettings(providers=(mine,), probe=False), client)
     assert (found.provider, found.model) == (mine, "big")
 
 
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhtml", b"", b"HTTP/1.1 200 OK\r\n\r\n"]
 )
-async def test_what_is_no_list_of_models_is_no_model_server(client: Client, answer: bytes) -> None:
+async def test_what_is_no_list_of_models_is_no_model_server(client: HttpClient, answer: bytes) -> None:
     async with serving(saying(answer, wait=0.5)) as port:
-        assert await listed(Endpoint(name="x", base_url=f"http://127.0.0.1:{port}/v1"), client, seconds=0.1) == ()
+        assert await list_models(Endpoint(name="x", base_url=f"http://127.0.0.1:{port}/v1"), client, seconds=0.1) == ()
 
 
-async def test_the_first_that_has_a_model_is_taken_without_waiting_for_the_rest(client: Client) -> None:
+async def test_the_first_that_has_a_model_is_taken_without_waiting_for_the_rest(client: HttpClient) -> None:
     async with ModelServer(models=["gpt-5"]) as one, serving(saying(b"", wait=5.0)) as port:
         slow = Endpoint(name="slow", base_url=f"http://127.0.0.1:{port}/v1")
-        settings = Settings(providers=(SILENT, Endpoint(name="mine", base_url=one.url), slow), probe=False)
+        settings = DiscoverySettings(providers=(SILENT, Endpoint(name="mine", base_url=one.url), slow), probe=False)
         async with asyncio.timeout(2):
-            found = await first(settings, client)
+            found = await find_first_model(settings, client)
     assert found is not None
     assert (found.provider.name, found.model) == ("mine", "gpt-5")
-    assert await first(Settings(providers=(SILENT,), probe=False), client) is None
+    assert await find_first_model(DiscoverySettings(providers=(SILENT,), probe=False), client) is None

@@ -7,7 +7,7 @@ import pytest
 from tests.model_server.bedrock import frame
 
 from sylph.core.errors import ProviderError
-from sylph.providers.eventstream import Frames
+from sylph.providers.stream.aws_event_stream import EventStreamParser
 
 ONE = frame("contentBlockDelta", {"delta": {"text": "世界"}})
 # A message of the vendor's own examples: no headers, no payload.
@@ -16,7 +16,7 @@ EMPTY = bytes.fromhex("000000100000000005c248eb7d98c8ff")
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 10_000])
 def test_messages_come_out_however_they_are_cut(size: int) -> None:
-    frames, data = Frames(), ONE * 3 + EMPTY
+    frames, data = EventStreamParser(), ONE * 3 + EMPTY
     found = [each for at in range(0, len(data), size) for each in frames.feed(data[at : at + size])]
     assert len(found) == 4
     assert found[0].headers == {
@@ -32,7 +32,7 @@ def test_headers_of_every_type_are_passed_over() -> None:
     values = [b"\x00", b"\x01", b"\x02\x07", b"\x03\x00\x07", b"\x04\x00\x00\x00\x07", b"\x05" + bytes(8)]
     values += [b"\x06\x00\x02ab", b"\x08" + bytes(8), b"\x09" + bytes(16), b"\x07\x00\x02ab"]
     headers = b"".join(b"\x01%c%b" % (97 + at, value) for at, value in enumerate(values))
-    assert Frames().feed(framed(headers))[0].headers == {"j": "ab"}
+    assert EventStreamParser().feed(framed(headers))[0].headers == {"j": "ab"}
 
 
 def framed(headers: bytes, payload: bytes = b"{}") -> bytes:
@@ -58,4 +58,4 @@ def framed(headers: bytes, payload: bytes = b"{}") -> bytes:
 )
 def test_damage_is_noticed(data: bytes) -> None:
     with pytest.raises(ProviderError, match="damaged"):
-        Frames().feed(data)
+        EventStreamParser().feed(data)

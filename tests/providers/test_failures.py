@@ -2,7 +2,13 @@ import pytest
 from tests.model_server.vendors import OVERFLOWS
 
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.failures import Complaint, complaint, failure, kind_of, wait
+from sylph.providers.vendor_errors import (
+    VendorComplaint,
+    classify_failure,
+    error_from_response,
+    parse_complaint,
+    parse_retry_after,
+)
 
 HERE = Endpoint(name="here", base_url="http://here/v1")
 
@@ -10,7 +16,7 @@ HERE = Endpoint(name="here", base_url="http://here/v1")
 @pytest.mark.parametrize("name", OVERFLOWS)
 def test_an_overflow_is_known_in_every_vendors_words(name: str) -> None:
     status, code, message = OVERFLOWS[name]
-    assert kind_of(status, Complaint(message, code)) == "overflow"
+    assert classify_failure(status, VendorComplaint(message, code)) == "overflow"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def test_an_overflow_is_known_in_every_vendors_words(name: str) -> None:
     ],
 )
 def test_every_status_has_a_kind(status: int, words: str, kind: str) -> None:
-    assert kind_of(status, Complaint(words)) == kind
+    assert classify_failure(status, VendorComplaint(words)) == kind
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_every_status_has_a_kind(status: int, words: str, kind: str) -> None:
     ],
 )
 def test_a_complaint_is_found_in_every_wrapping(body: bytes, message: str, code: str) -> None:
-    assert complaint(body) == Complaint(message, code)
+    assert parse_complaint(body) == VendorComplaint(message, code)
 
 
 @pytest.mark.parametrize(
@@ -112,43 +118,45 @@ def test_a_complaint_is_found_in_every_wrapping(body: bytes, message: str, code:
     ],
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
-    assert wait(headers, now=1445412480.0) == seconds
+    assert parse_retry_after(headers, now=1445412480.0) == seconds
 
 
 def test_the_wait_may_stand_in_the_words_themselves() -> None:
     body = b'{"error":{"code":429,"message":"You exceeded your current quota","details":[{"retryDelay":"3s"}]}}'
-    error = failure(HERE, "", body, status=429)
+    error = error_from_response(HERE, "", body, status=429)
     assert (error.failure, error.retry_after) == ("rate_limited", 3.0)
-    assert failure(HERE, "", body, status=429, headers={"retry-after": "9"}).retry_after == 9.0
+    assert error_from_response(HERE, "", body, status=429, headers={"retry-after": "9"}).retry_after == 9.0
 
 
 def test_amazon_names_the_trouble_in_a_header() -> None:
     headers = {"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}
-    assert failure(HERE, "", b'{"message":"slow"}', status=400, headers=headers).failure == "rate_limited"
+    assert error_from_response(HERE, "", b'{"message":"slow"}', status=400, headers=headers).failure == "rate_limited"
 
 
 def test_a_model_that_is_not_there_leads_to_the_list_of_those_that_are() -> None:
-    error = failure(HERE, "llama9", b'{"error":"model not found"}', status=404)
+    error = error_from_response(HERE, "llama9", b'{"error":"model not found"}', status=404)
     assert str(error) == "here does not know llama9: model not found"
     assert error.trouble.next == ("`sylph models` lists what there is.", "Is the base URL right? It is http://here/v1.")
 
 
 def test_an_error_without_words_is_a_sentence_still() -> None:
-    assert str(failure(HERE, "", b"", status=500)) == "here failed."
+    assert str(error_from_response(HERE, "", b"", status=500)) == "here failed."
 
 
 def test_a_missing_key_is_named_by_the_service_where_no_variable_is_known() -> None:
-    assert failure(HERE, "", b"", status=401).trouble.next == ("Set the key of here to a key that is valid.",)
+    assert error_from_response(HERE, "", b"", status=401).trouble.next == (
+        "Set the key of here to a key that is valid.",
+    )
 
 
 def test_an_address_without_a_model_service_is_told_as_that() -> None:
     for model, body in (("", b'{"error":"nothing here"}'), ("m", b"<!DOCTYPE html><p>Welcome")):
-        error = failure(HERE, model, body, status=404)
+        error = error_from_response(HERE, model, body, status=404)
         assert "There is no model service of this kind at" in str(error)
         assert "sylph doctor" in error.trouble.next
 
 
 def test_a_payment_is_not_about_the_key() -> None:
-    error = failure(HERE, "m", b'{"error":"pay first"}', status=402)
+    error = error_from_response(HERE, "m", b'{"error":"pay first"}', status=402)
     assert str(error) == "here wants credit first: pay first"
     assert "Add credit" in error.trouble.next[0]

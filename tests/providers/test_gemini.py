@@ -10,11 +10,11 @@ from tests.net.servers import keeping, serving
 from tests.providers.test_dialects import chunks
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, Native, ToolCall, Usage
-from sylph.core.provider import Reasoning, Reply, Request, Text, ToolSpec
-from sylph.net.http import Client
+from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
+from sylph.core.provider import ModelReply, ModelRequest, ReasoningChunk, TextChunk, ToolSpec
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.gemini.provider import GeminiProvider
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.gemini import Gemini
 
 PRO, OLD = "gemini-3-pro", "gemini-2.5-flash"
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -24,27 +24,27 @@ SECOND = '{"functionCall": {"name": "read","args": {"path": "b.txt"},"id": "fc2"
 RECORDED = (Path(__file__).parent / "wire" / "gemini.sse").read_text().replace("\n", "\r\n")
 
 
-def spoken(url: str = "http://x", client: Client | None = None, **options: Any) -> Gemini:
+def spoken(url: str = "http://x", client: HttpClient | None = None, **options: Any) -> GeminiProvider:
     given: dict[str, Any] = {"name": "google", "key_header": "x-goog-api-key", **options}
-    return Gemini(Endpoint(base_url=url, **given), client or Client())
+    return GeminiProvider(Endpoint(base_url=url, **given), client or HttpClient())
 
 
-def ask(*messages: Message, model: str = PRO, **more: Any) -> Request:
-    return Request(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
+def ask(*messages: Message, model: str = PRO, **more: Any) -> ModelRequest:
+    return ModelRequest(model=model, system="Be kind.", messages=messages or (Message("user", "Hello"),), **more)
 
 
-def body(request: Request) -> dict[str, Any]:
+def body(request: ModelRequest) -> dict[str, Any]:
     return json.loads(spoken().body(request))
 
 
-async def reply_to(client: Client, step: Step, request: Request | None = None) -> Reply:
+async def reply_to(client: HttpClient, step: Step, request: ModelRequest | None = None) -> ModelReply:
     async with ModelServer([step], dialects=["gemini"]) as server:
         *_, reply = await chunks(spoken(server.root, client), request or ask(tools=(READ,)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     return reply
 
 
-def talk(native: Native | None) -> tuple[Message, ...]:
+def talk(native: NativeItems | None) -> tuple[Message, ...]:
     two = (ToolCall("t1_c1", "read", '{"path": "ä.txt"}'), ToolCall("t1_c2", "list", '{"path": "b.txt"}'))
     png, pdf = Image("d1", "image/png", 3, "a.png"), Image("d2", "application/pdf", 3, "b.pdf")
     return (
@@ -67,7 +67,7 @@ SHOWN = b'{"inlineData":{"mimeType":"image/png","data":"ZDE="}}'
 
 
 def test_what_goes_out_is_exactly_this() -> None:
-    own = Native("google/gemini-3-pro", '[{"text":"Let me see."},' + FIRST + "," + SECOND + "]")
+    own = NativeItems("google/gemini-3-pro", '[{"text":"Let me see."},' + FIRST + "," + SECOND + "]")
     made = spoken().body(ask(*talk(own), tools=(READ, NOW), max_tokens=99, image=str.encode))
     assert made == HEAD + (
         b'{"role":"model","parts":[{"text":"Let me see."},' + FIRST.encode() + b"," + SECOND.encode() + b"]},"
@@ -100,12 +100,12 @@ def test_older_models_get_images_beside_results_and_no_signatures() -> None:
     ]
 
 
-async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) -> None:
+async def test_what_comes_in_is_understood_and_kept_as_it_was(client: HttpClient) -> None:
     async with ModelServer([garbage(RECORDED, "text/event-stream")], dialects=["gemini"]) as server:
         *before, reply = await chunks(spoken(server.root, client), ask(tools=(READ,)))
-    assert [chunk for chunk in before if isinstance(chunk, Reasoning)] == [Reasoning("**Looking**\n")]
-    assert [chunk for chunk in before if isinstance(chunk, Text)] == [Text("Let me "), Text("see.")]
-    assert reply == Reply(
+    assert [chunk for chunk in before if isinstance(chunk, ReasoningChunk)] == [ReasoningChunk("**Looking**\n")]
+    assert [chunk for chunk in before if isinstance(chunk, TextChunk)] == [TextChunk("Let me "), TextChunk("see.")]
+    assert reply == ModelReply(
         text="Let me see.",
         finish="calls",
         reasoning="**Looking**\n",
@@ -115,7 +115,7 @@ async def test_what_comes_in_is_understood_and_kept_as_it_was(client: Client) ->
     )
 
 
-async def test_escapes_that_nobody_needs_are_undone(client: Client) -> None:
+async def test_escapes_that_nobody_needs_are_undone(client: HttpClient) -> None:
     """A secret must be found in what is kept, and it is not in `\\u003d`."""
     call = r'{"name":"read","args":{"path":"a\u003d\u003C\\u003d\\\u0026\n\u00e4"}}'
     part = '{"functionCall":' + call + ',"thoughtSignature":"c2ln"}'
@@ -125,18 +125,18 @@ async def test_escapes_that_nobody_needs_are_undone(client: Client) -> None:
     assert json.loads(reply.native) == [json.loads(part)]
 
 
-async def test_a_signature_after_the_words_is_kept_in_its_place(client: Client) -> None:
+async def test_a_signature_after_the_words_is_kept_in_its_place(client: HttpClient) -> None:
     reply = await reply_to(client, say("It is so.", encrypted="c2ln"))
     assert json.loads(reply.native) == [{"text": "It is so."}, {"text": "", "thoughtSignature": "c2ln"}]
     assert reply.text == "It is so."
 
 
-async def test_words_and_calls_alone_need_no_words_of_their_own(client: Client) -> None:
+async def test_words_and_calls_alone_need_no_words_of_their_own(client: HttpClient) -> None:
     reply = await reply_to(client, calls(("read", {"path": "a"}), text="Look.", ids=False))
     assert (reply.native, reply.calls[0].id) == ("", "call_0")
 
 
-async def test_what_the_service_searched_goes_back_to_it(client: Client) -> None:
+async def test_what_the_service_searched_goes_back_to_it(client: HttpClient) -> None:
     request = ask(tools=(READ, ToolSpec("web_search", "Ours.", {"type": "object"})), search=True)
     made = body(request)
     assert made["tools"] == [
@@ -190,7 +190,7 @@ def test_effort_is_told_in_the_words_of_the_model(model: str, effort: Any, wante
         ("SPII", "filtered"),
     ],
 )
-async def test_the_reason_for_the_end_is_told(client: Client, reason: str, finish: str) -> None:
+async def test_the_reason_for_the_end_is_told(client: HttpClient, reason: str, finish: str) -> None:
     assert (await reply_to(client, say("x", finish=reason))).finish == finish
 
 
@@ -223,13 +223,13 @@ BLOCKED = 'data: {"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMe
         (garbage('data: {"candidates":[{"content":{"parts":[7]}}]}\n\n', "text/event-stream"), "format", None),
     ],
 )
-async def test_trouble_has_a_kind(client: Client, step: Step, kind: str, seconds: float | None) -> None:
+async def test_trouble_has_a_kind(client: HttpClient, step: Step, kind: str, seconds: float | None) -> None:
     with pytest.raises(ProviderError) as caught:
         await reply_to(client, step)
     assert (caught.value.failure, caught.value.retry_after) == (kind, seconds)
 
 
-async def test_a_server_that_does_not_stream_is_understood(client: Client) -> None:
+async def test_a_server_that_does_not_stream_is_understood(client: HttpClient) -> None:
     reply = await reply_to(client, say("Hello", reasoning="Hm.", whole=True))
     assert (reply.text, reply.reasoning, reply.usage) == ("Hello", "Hm.", Usage(10, 5))
 
@@ -245,13 +245,13 @@ async def test_a_server_that_does_not_stream_is_understood(client: Client) -> No
         ),
     ],
 )
-async def test_the_address_is_told_with_or_without_its_version(client: Client, base: str, path: str) -> None:
+async def test_the_address_is_told_with_or_without_its_version(client: HttpClient, base: str, path: str) -> None:
     async with ModelServer([say("x")], dialects=["gemini"]) as server:
         await chunks(spoken(server.root + base, client), ask())
         assert server.requests[0].path == path
 
 
-async def test_a_key_is_a_header_and_vertex_wants_a_token(client: Client) -> None:
+async def test_a_key_is_a_header_and_vertex_wants_a_token(client: HttpClient) -> None:
     vertex = "/v1/projects/my-project/locations/global/publishers/google"
     async with ModelServer([say("x")], loop=True, dialects=["gemini"]) as server:
         await chunks(spoken(server.root, client, api_key="AIza-1"), ask())
@@ -278,7 +278,7 @@ def page(said: dict[str, Any]) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(text), text)
 
 
-async def test_the_list_of_models_has_pages_and_limits(client: Client) -> None:
+async def test_the_list_of_models_has_pages_and_limits(client: HttpClient) -> None:
     chat = {"supportedGenerationMethods": ["generateContent"], "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
     embed = {"name": "models/embed", "supportedGenerationMethods": ["embedContent"]}
     first = page({"models": [{"name": f"models/{PRO}", **chat}, embed], "nextPageToken": "a/b"})
@@ -298,7 +298,7 @@ async def test_the_list_of_models_has_pages_and_limits(client: Client) -> None:
     ],
 )
 async def test_what_a_server_minds_it_is_not_sent_again(
-    client: Client, complaint: str, more: dict[str, Any], gone: str
+    client: HttpClient, complaint: str, more: dict[str, Any], gone: str
 ) -> None:
     async with ModelServer([fail(400, complaint), say("a"), say("b")], dialects=["gemini"]) as server:
         told = spoken(server.root, client)

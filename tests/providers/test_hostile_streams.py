@@ -13,14 +13,16 @@ from tests.model_server.bedrock import frame
 from tests.model_server.server import DIALECTS
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Message, Native, ToolCall
-from sylph.core.provider import Chunk, Reply, Request
-from sylph.net.http import Client
-from sylph.providers import anthropic, bedrock, gemini
-from sylph.providers.anthropic_reply import MessageReply
-from sylph.providers.bedrock_reply import ConverseReply
+from sylph.core.messages import Message, NativeItems, ToolCall
+from sylph.core.provider import Chunk, ModelReply, ModelRequest
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.anthropic import provider as anthropic
+from sylph.providers.dialects.anthropic.reply import AnthropicReply
+from sylph.providers.dialects.bedrock import provider as bedrock
+from sylph.providers.dialects.bedrock.reply import ConverseReply
+from sylph.providers.dialects.gemini import provider as gemini
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.speak import speak
+from sylph.providers.registry import create_provider
 
 HERE = Endpoint(name="here", base_url="http://x")
 RICH = Step(
@@ -41,22 +43,22 @@ class Told:
     """An Anthropic stream with its reply at the end, like the others."""
 
     def __init__(self) -> None:
-        self._reply = MessageReply()
-        self._stream = anthropic._Stream(HERE, "m", self._reply)  # pyright: ignore[reportPrivateUsage]
+        self._reply = AnthropicReply()
+        self._stream = anthropic._MessageStream(HERE, "m", self._reply)  # pyright: ignore[reportPrivateUsage]
         self.feed = self._stream.feed
 
     def close(self) -> list[Chunk]:
-        return [*self._stream.close(), self._reply.reply()]
+        return [*self._stream.close(), self._reply.build_reply()]
 
 
 STREAMS: dict[str, Callable[[], Stream]] = {
     "anthropic": Told,
-    "gemini": lambda: gemini._Stream(HERE, "m"),  # pyright: ignore[reportPrivateUsage]
-    "bedrock": lambda: bedrock._Stream(HERE, "m", ConverseReply()),  # pyright: ignore[reportPrivateUsage]
+    "gemini": lambda: gemini._GeminiStream(HERE, "m"),  # pyright: ignore[reportPrivateUsage]
+    "bedrock": lambda: bedrock._ConverseStream(HERE, "m", ConverseReply()),  # pyright: ignore[reportPrivateUsage]
 }
 
 
-def heard(dialect: str, data: bytes, size: int) -> Reply | None:
+def heard(dialect: str, data: bytes, size: int) -> ModelReply | None:
     """What a stream comes to; None where it was refused."""
     stream = STREAMS[dialect]()
     try:
@@ -65,19 +67,19 @@ def heard(dialect: str, data: bytes, size: int) -> Reply | None:
         *_, reply = stream.close()
     except ProviderError:
         return None
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     if reply.native:
         again(dialect, reply)
     return reply
 
 
-def again(dialect: str, reply: Reply) -> None:
+def again(dialect: str, reply: ModelReply) -> None:
     """What is kept of it can go back: the next body is JSON."""
     calls = tuple(ToolCall(f"t1_c{at}", call.name, call.arguments) for at, call in enumerate(reply.calls))
-    said = Message("assistant", reply.text, calls, native=Native("here/m", reply.native))
+    said = Message("assistant", reply.text, calls, native=NativeItems("here/m", reply.native))
     results = [Message("tool", "x", call=call.id) for call in calls]
-    spoken = speak(Endpoint(name="here", base_url="http://x", dialect=dialect), Client())
-    json.loads(spoken.body(Request(model="m", system="", messages=(Message("user", "x"), said, *results))))
+    spoken = create_provider(Endpoint(name="here", base_url="http://x", dialect=dialect), HttpClient())
+    json.loads(spoken.body(ModelRequest(model="m", system="", messages=(Message("user", "x"), said, *results))))
 
 
 @pytest.mark.parametrize("dialect", STREAMS)

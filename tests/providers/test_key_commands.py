@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sylph.core.errors import ProviderError
-from sylph.providers.aws_keys import Profile, from_variables
-from sylph.providers.command_key import GOOD_SECONDS, CommandKey
+from sylph.providers.logins.aws_profile import AwsProfileTokenSource, keys_from_environ
+from sylph.providers.logins.key_command import GOOD_SECONDS, CommandTokenSource
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -23,17 +23,17 @@ def counting(folder: Path) -> str:
 
 async def test_a_key_is_asked_for_once_however_many_want_it(tmp_path: Path) -> None:
     now = [0.0]
-    login = CommandKey(counting(tmp_path), ENVIRON, lambda: now[0])
-    assert set(await asyncio.gather(*(login.token() for _ in range(5)))) == {"key-1"}
+    login = CommandTokenSource(counting(tmp_path), ENVIRON, lambda: now[0])
+    assert set(await asyncio.gather(*(login.get_token() for _ in range(5)))) == {"key-1"}
     now[0] = GOOD_SECONDS
-    assert await login.token() == "key-2"
+    assert await login.get_token() == "key-2"
 
 
 async def test_a_key_that_was_refused_is_asked_for_anew_once(tmp_path: Path) -> None:
-    login = CommandKey(counting(tmp_path), ENVIRON)
-    stale = await login.token()
-    assert set(await asyncio.gather(*(login.renewed(stale) for _ in range(3)))) == {"key-2"}
-    assert await login.token() == "key-2"
+    login = CommandTokenSource(counting(tmp_path), ENVIRON)
+    stale = await login.get_token()
+    assert set(await asyncio.gather(*(login.renew_token(stale) for _ in range(3)))) == {"key-2"}
+    assert await login.get_token() == "key-2"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ async def test_a_key_that_was_refused_is_asked_for_anew_once(tmp_path: Path) -> 
 )
 async def test_a_command_that_gives_no_key_is_told(command: str, why: str) -> None:
     with pytest.raises(ProviderError, match="The command for the key failed") as caught:
-        await CommandKey(command, ENVIRON).token()
+        await CommandTokenSource(command, ENVIRON).get_token()
     assert why in str(caught.value)
     assert (caught.value.failure, caught.value.trouble.next) == ("auth", (f"Run it yourself and see: {command}",))
 
@@ -59,19 +59,19 @@ async def test_amazons_programs_print_a_pair() -> None:
     said = (
         '{"Version": 1, "AccessKeyId": "AKIA", "SecretAccessKey": "s", "SessionToken": "t", "Expiration": "2026-12-01"}'
     )
-    assert await CommandKey(f"echo '{said}'", ENVIRON).token() == "AKIA:s:t"
+    assert await CommandTokenSource(f"echo '{said}'", ENVIRON).get_token() == "AKIA:s:t"
 
 
 def test_variables_need_both_halves_of_the_pair() -> None:
-    assert from_variables({"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}) == "A:s"
-    assert from_variables({"AWS_ACCESS_KEY_ID": "A", "AWS_SESSION_TOKEN": "t"}) == ""
+    assert keys_from_environ({"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}) == "A:s"
+    assert keys_from_environ({"AWS_ACCESS_KEY_ID": "A", "AWS_SESSION_TOKEN": "t"}) == ""
 
 
-def profile(home: Path, name: str, credentials: str = "", config: str = "") -> Profile:
+def profile(home: Path, name: str, credentials: str = "", config: str = "") -> AwsProfileTokenSource:
     (home / ".aws").mkdir(exist_ok=True)
     (home / ".aws" / "credentials").write_text(credentials)
     (home / ".aws" / "config").write_text(config)
-    return Profile(name, ENVIRON, home)
+    return AwsProfileTokenSource(name, ENVIRON, home)
 
 
 KEYS = "aws_access_key_id = A\naws_secret_access_key = s%c\n"
@@ -79,16 +79,20 @@ KEYS = "aws_access_key_id = A\naws_secret_access_key = s%c\n"
 
 async def test_a_profile_is_read_from_either_file_and_read_anew(tmp_path: Path) -> None:
     told = profile(tmp_path, "work", f"[default]\nx=1\n[work]\n{KEYS}aws_session_token = t\n")
-    assert await told.token() == "A:s%c:t"
+    assert await told.get_token() == "A:s%c:t"
     (tmp_path / ".aws" / "credentials").write_text(f"[work]\n{KEYS}")
-    assert await told.token() == await told.renewed("A:s%c:t") == "A:s%c"
-    assert await profile(tmp_path, "work", config=f"[profile work]\n{KEYS}").token() == "A:s%c"
+    assert await told.get_token() == await told.renew_token("A:s%c:t") == "A:s%c"
+    assert await profile(tmp_path, "work", config=f"[profile work]\n{KEYS}").get_token() == "A:s%c"
 
 
 async def test_a_profile_may_have_a_command(tmp_path: Path) -> None:
     command = counting(tmp_path)
     told = profile(tmp_path, "work", config=f"[profile work]\ncredential_process = {command}\n")
-    assert (await told.token(), await told.token(), await told.renewed("key-1")) == ("key-1", "key-1", "key-2")
+    assert (await told.get_token(), await told.get_token(), await told.renew_token("key-1")) == (
+        "key-1",
+        "key-1",
+        "key-2",
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ async def test_a_profile_may_have_a_command(tmp_path: Path) -> None:
 )
 async def test_a_profile_without_keys_says_what_to_do(tmp_path: Path, credentials: str, config: str, why: str) -> None:
     with pytest.raises(ProviderError, match="No keys for Amazon") as caught:
-        await profile(tmp_path, "work", credentials, config).token()
+        await profile(tmp_path, "work", credentials, config).get_token()
     assert why in str(caught.value)
     export = "aws configure export-credentials --profile work --format process"
     assert (export in caught.value.trouble.next[0]) == ("holds no keys" in why)

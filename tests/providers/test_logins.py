@@ -14,14 +14,20 @@ from msgspec.structs import replace
 from tests.oauth_server import Answer, OAuthServer, dropped, error, garbage, html, too_late
 
 from sylph.core.errors import ProviderError, StoreError
-from sylph.net.http import Client
-from sylph.providers.credentials.entry import Entry
-from sylph.providers.credentials.folder import Folder
-from sylph.providers.credentials.store import Store
+from sylph.net.http_client import HttpClient
+from sylph.providers.credentials.entry import CredentialEntry
+from sylph.providers.credentials.private_folder import CredentialFolder
+from sylph.providers.credentials.store import CredentialStore
 from sylph.providers.logins import chatgpt, copilot
-from sylph.providers.logins.fresh import FreshLogin
-from sylph.providers.logins.oauth import Service
-from sylph.providers.logins.tokens import Granted, Tokens, claims_of, lifetime, tokens_of
+from sylph.providers.logins.oauth import OAuthService
+from sylph.providers.logins.token_refresh import RefreshingTokenSource
+from sylph.providers.logins.tokens import (
+    LoginTokens,
+    OAuthTokenResponse,
+    jwt_claims,
+    jwt_lifetime,
+    tokens_from_response,
+)
 from sylph.testing import FakeClock
 
 NOW = 1_700_000_000.0
@@ -33,58 +39,66 @@ async def server() -> AsyncIterator[OAuthServer]:
         yield server
 
 
-def service(server: OAuthServer, base: Service = chatgpt.SERVICE) -> Service:
+def service(server: OAuthServer, base: OAuthService = chatgpt.SERVICE) -> OAuthService:
     return replace(base, client_id="tests", **server.endpoints())
 
 
-def logged_in(home: Path, server: OAuthServer, *, left: float = -1.0, clock: FakeClock | None = None) -> Store:
+def logged_in(
+    home: Path, server: OAuthServer, *, left: float = -1.0, clock: FakeClock | None = None
+) -> CredentialStore:
     """A store with a login that ends `left` seconds from now."""
     granted = json.loads(server.grant().body)
-    tokens = Tokens(access=granted["access_token"], refresh=granted["refresh_token"], expires=NOW + left)
-    store = Store(home / "credentials", keep="file", clock=clock)
-    store.keep(Entry(provider="chatgpt", kind="login"), msgspec.json.encode(tokens))
+    tokens = LoginTokens(access=granted["access_token"], refresh=granted["refresh_token"], expires=NOW + left)
+    store = CredentialStore(home / "credentials", keep="file", clock=clock)
+    store.save_entry(CredentialEntry(provider="chatgpt", kind="login"), msgspec.json.encode(tokens))
     return store
 
 
-def login(store: Store, server: OAuthServer, client: Client, clock: FakeClock | None = None) -> FreshLogin:
+def login(
+    store: CredentialStore, server: OAuthServer, client: HttpClient, clock: FakeClock | None = None
+) -> RefreshingTokenSource:
     clock = clock or FakeClock(round(NOW * 1000))
     renew = partial(chatgpt.renew, service(server), client, clock=clock)
-    return FreshLogin(store, "chatgpt", renew, clock=clock)
+    return RefreshingTokenSource(store, "chatgpt", renew, clock=clock)
 
 
-def stored(store: Store) -> Tokens:
-    entry = store.entry("chatgpt", "login")
+def stored(store: CredentialStore) -> LoginTokens:
+    entry = store.read_entry("chatgpt", "login")
     assert entry
-    return msgspec.json.decode(store.secret(entry), type=Tokens)
+    return msgspec.json.decode(store.read_secret(entry), type=LoginTokens)
 
 
-def entry_of(store: Store) -> Entry:
-    entry = store.entry("chatgpt", "login")
+def entry_of(store: CredentialStore) -> CredentialEntry:
+    entry = store.read_entry("chatgpt", "login")
     assert entry
     return entry
 
 
-async def test_a_token_that_is_good_is_not_renewed(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_a_token_that_is_good_is_not_renewed(tmp_path: Path, server: OAuthServer, client: HttpClient) -> None:
     store = logged_in(tmp_path, server, left=3600)
-    assert await login(store, server, client).token() == stored(store).access
+    assert await login(store, server, client).get_token() == stored(store).access
     assert server.asked == []
 
 
-async def test_an_old_one_is_renewed_once_for_all_that_ask(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_an_old_one_is_renewed_once_for_all_that_ask(
+    tmp_path: Path, server: OAuthServer, client: HttpClient
+) -> None:
     store = logged_in(tmp_path, server)
     fresh = login(store, server, client)
-    found = await asyncio.gather(*(fresh.token() for _ in range(20)))
+    found = await asyncio.gather(*(fresh.get_token() for _ in range(20)))
     assert set(found) == {stored(store).access}
     assert server.refreshes == 1
     assert stored(store).refresh in server.good
     assert stored(store).expires == NOW + 3600
 
 
-async def test_also_for_those_who_hold_the_same_stale_one(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_also_for_those_who_hold_the_same_stale_one(
+    tmp_path: Path, server: OAuthServer, client: HttpClient
+) -> None:
     store = logged_in(tmp_path, server, left=3600)
     fresh = login(store, server, client)
-    stale = await fresh.token()
-    found = await asyncio.gather(*(fresh.renewed(stale) for _ in range(20)))
+    stale = await fresh.get_token()
+    found = await asyncio.gather(*(fresh.renew_token(stale) for _ in range(20)))
     assert set(found) == {stored(store).access} != {stale}
     assert server.refreshes == 1
 
@@ -98,49 +112,51 @@ async def test_two_processes_get_one_refresh(tmp_path: Path, server: OAuthServer
     assert not server.revoked
 
 
-async def test_a_refresh_token_that_is_not_replaced_stays(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_a_refresh_token_that_is_not_replaced_stays(
+    tmp_path: Path, server: OAuthServer, client: HttpClient
+) -> None:
     server.rotate = False
     store = logged_in(tmp_path, server)
     before = stored(store).refresh
-    await login(store, server, client).token()
+    await login(store, server, client).get_token()
     assert stored(store).refresh == before
-    granted = Granted(access_token="a")
-    assert tokens_of(granted, Tokens(refresh="kept"), NOW).refresh == "kept"
+    granted = OAuthTokenResponse(access_token="a")
+    assert tokens_from_response(granted, LoginTokens(refresh="kept"), NOW).refresh == "kept"
 
 
 @pytest.mark.parametrize("trouble", [html(500), html(502), error("server_error", 503), garbage(), html(200), dropped()])
 async def test_trouble_in_the_middle_loses_nothing(
-    tmp_path: Path, server: OAuthServer, client: Client, trouble: Answer
+    tmp_path: Path, server: OAuthServer, client: HttpClient, trouble: Answer
 ) -> None:
     store = logged_in(tmp_path, server)
     before = stored(store)
     server.trouble["token"] = [trouble]
     fresh = login(store, server, client)
     with pytest.raises(ProviderError) as caught:
-        await fresh.token()
-    assert caught.value.passing, "the gateway is to try again"
+        await fresh.get_token()
+    assert caught.value.is_retryable, "the gateway is to try again"
     assert stored(store) == before
-    assert await fresh.token() == stored(store).access != before.access
+    assert await fresh.get_token() == stored(store).access != before.access
 
 
 async def test_while_the_old_one_is_still_good_trouble_does_not_matter(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server, left=30)
     server.trouble["token"] = [html(500)]
-    assert await login(store, server, client).token() == stored(store).access
+    assert await login(store, server, client).get_token() == stored(store).access
     assert server.count("/token") == 1
 
 
 async def test_a_login_that_is_over_is_told_once_and_not_asked_for_again(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server)
     server.revoked = True
     secret = stored(store)
     for _ in range(3):
         with pytest.raises(ProviderError, match="cannot be used any more") as caught:
-            await login(store, server, client).token()
+            await login(store, server, client).get_token()
         assert caught.value.failure == "auth"
         assert caught.value.trouble.next == ("log in again: sylph connect chatgpt",)
     assert server.count("/token") == 1
@@ -148,79 +164,81 @@ async def test_a_login_that_is_over_is_told_once_and_not_asked_for_again(
 
 
 async def test_an_answer_that_was_lost_is_told_as_the_reason(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server)
     server.trouble["token"] = [too_late(html(500))]
     fresh = login(store, server, client)
     with pytest.raises(ProviderError):
-        await fresh.token()
+        await fresh.get_token()
     assert entry_of(store).renewing == NOW
     with pytest.raises(ProviderError, match="was cut off before its answer was kept") as caught:
-        await fresh.token()
+        await fresh.get_token()
     assert stored(store).refresh not in str(caught.value), "a server's words never show a token"
     assert server.revoked
 
 
-async def test_another_refusal_does_not_end_the_login(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_another_refusal_does_not_end_the_login(tmp_path: Path, server: OAuthServer, client: HttpClient) -> None:
     store = logged_in(tmp_path, server)
     server.trouble["token"] = [error("invalid_client", 401)]
     with pytest.raises(ProviderError, match="invalid_client"):
-        await login(store, server, client).token()
+        await login(store, server, client).get_token()
     assert not entry_of(store).ended
-    assert await login(store, server, client).token() == stored(store).access
+    assert await login(store, server, client).get_token() == stored(store).access
 
 
-async def test_openai_wraps_its_errors(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_openai_wraps_its_errors(tmp_path: Path, server: OAuthServer, client: HttpClient) -> None:
     store = logged_in(tmp_path, server)
     told = {"error": {"message": "Your refresh token was already used.", "code": "refresh_token_reused"}}
     server.trouble["token"] = [Answer(401, json.dumps(told))]
     with pytest.raises(ProviderError, match="already used"):
-        await login(store, server, client).token()
+        await login(store, server, client).get_token()
     assert "already used" in entry_of(store).ended
 
 
 async def test_where_nothing_can_be_written_no_token_is_spent(
-    tmp_path: Path, server: OAuthServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: OAuthServer, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = logged_in(tmp_path, server)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Folder, "put", full)
+    monkeypatch.setattr(CredentialFolder, "write_file", full)
     with pytest.raises(ProviderError, match="No space left"):
-        await login(store, server, client).token()
+        await login(store, server, client).get_token()
     assert server.asked == []
 
 
 async def test_a_token_that_cannot_be_written_is_kept_in_mind_and_written_later(
-    tmp_path: Path, server: OAuthServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: OAuthServer, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = logged_in(tmp_path, server)
     fresh, broken = login(store, server, client), [True]
-    keep = Store.keep
+    keep = CredentialStore.save_entry
 
-    def failing(self: Store, entry: Entry, secret: bytes, *, anyhow: bool = False) -> Entry:
+    def failing(
+        self: CredentialStore, entry: CredentialEntry, secret: bytes, *, anyhow: bool = False
+    ) -> CredentialEntry:
         if broken[0]:
             raise StoreError("No space left.")
         return keep(self, entry, secret, anyhow=anyhow)
 
-    monkeypatch.setattr(Store, "keep", failing)
-    first = await fresh.token()
+    monkeypatch.setattr(CredentialStore, "save_entry", failing)
+    first = await fresh.get_token()
     assert first != stored(store).access
     broken[0] = False
-    assert await fresh.token() == first == stored(store).access
+    assert await fresh.get_token() == first == stored(store).access
     assert server.refreshes == 1
 
 
 async def test_who_gives_up_waits_for_a_renewal_that_is_on_its_way(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server)
     before = stored(store)
     server.trouble["token"] = [Answer(200, server.grant().body, hang=0.2)]
-    task = asyncio.create_task(login(store, server, client).token())
+    task = asyncio.create_task(login(store, server, client).get_token())
     await asyncio.sleep(0.1)
     assert server.asked
     task.cancel()
@@ -231,25 +249,25 @@ async def test_who_gives_up_waits_for_a_renewal_that_is_on_its_way(
 
 
 async def test_a_clock_that_jumps_back_costs_one_refusal_and_no_more(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server, left=-1)
     clock = FakeClock(round(NOW * 1000))
     clock.advance(-86_400)
     fresh = login(store, server, client, clock)
-    stale = await fresh.token()
+    stale = await fresh.get_token()
     assert server.asked == [], "by this clock it is still good"
-    assert await fresh.renewed(stale) == stored(store).access != stale
+    assert await fresh.renew_token(stale) == stored(store).access != stale
 
 
 async def test_a_login_that_was_made_anew_elsewhere_is_taken(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     store = logged_in(tmp_path, server, left=3600)
     fresh = login(store, server, client)
-    stale = await fresh.token()
+    stale = await fresh.get_token()
     logged_in(tmp_path, server, left=3600)
-    assert await fresh.renewed(stale) == stored(store).access
+    assert await fresh.renew_token(stale) == stored(store).access
     assert server.refreshes == 0
 
 
@@ -263,7 +281,7 @@ KILLED = {
 
 @pytest.mark.parametrize("moment", KILLED.values(), ids=KILLED.keys())
 async def test_killed_at_any_moment_nothing_is_lost_that_could_be_kept(
-    tmp_path: Path, server: OAuthServer, client: Client, moment: str
+    tmp_path: Path, server: OAuthServer, client: HttpClient, moment: str
 ) -> None:
     store = logged_in(tmp_path, server, left=-1e9)
     process = await child(tmp_path, server, moment)
@@ -273,20 +291,20 @@ async def test_killed_at_any_moment_nothing_is_lost_that_could_be_kept(
     if moment == "store.keep":
         # The server has given out the next token, and nobody has it: that is told as what it is.
         with pytest.raises(ProviderError, match="was cut off before its answer was kept"):
-            await fresh.token()
+            await fresh.get_token()
         return
-    await fresh.renewed(await fresh.token())
+    await fresh.renew_token(await fresh.get_token())
     assert stored(store).refresh in server.good
     assert not server.revoked
 
 
 async def test_killed_before_writing_a_server_that_does_not_rotate_goes_on(
-    tmp_path: Path, server: OAuthServer, client: Client
+    tmp_path: Path, server: OAuthServer, client: HttpClient
 ) -> None:
     server.rotate = False
     store = logged_in(tmp_path, server, left=-1e9)
     await (await child(tmp_path, server, "store.keep")).communicate()
-    assert await login(store, server, client).token() in server.access
+    assert await login(store, server, client).get_token() in server.access
 
 
 async def child(home: Path, server: OAuthServer, kill: str = "") -> asyncio.subprocess.Process:
@@ -301,30 +319,30 @@ import asyncio, os, pathlib, signal, sys
 from functools import partial
 from msgspec.structs import replace
 from sylph.core.clock import SystemClock
-from sylph.net.http import Client
-from sylph.providers.credentials.store import Store
+from sylph.net.http_client import HttpClient
+from sylph.providers.credentials.store import CredentialStore
 from sylph.providers.logins import chatgpt
-from sylph.providers.logins.fresh import FreshLogin
+from sylph.providers.logins.token_refresh import RefreshingTokenSource
 
 home, url, kill = sys.argv[1:]
 die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-store = Store(pathlib.Path(home), keep="file")
+store = CredentialStore(pathlib.Path(home), keep="file")
 if kill == "store.note":
-    store.note = die
+    store.update_entry = die
 if kill == "store.keep":
-    store.keep = die
+    store.save_entry = die
 if kill == "rename":
-    kept, rename = store.keep, pathlib.Path.replace
+    kept, rename = store.save_entry, pathlib.Path.replace
     def keep(*given, **named):
         pathlib.Path.replace = die
         return kept(*given, **named)
-    store.keep = keep
+    store.save_entry = keep
 
 async def main():
     service = replace(chatgpt.SERVICE, client_id="tests", token_url=url + "/token")
-    client = Client()
+    client = HttpClient()
     renew = partial(chatgpt.renew, service, client, clock=SystemClock())
-    print(await FreshLogin(store, "chatgpt", renew).token())
+    print(await RefreshingTokenSource(store, "chatgpt", renew).get_token())
     await client.close()
     if kill == "done":
         die()
@@ -333,53 +351,57 @@ asyncio.run(main())
 """
 
 
-async def test_copilot_lends_a_short_token_for_github_s(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_copilot_lends_a_short_token_for_github_s(
+    tmp_path: Path, server: OAuthServer, client: HttpClient
+) -> None:
     github = json.loads(server.grant().body)["access_token"]
-    store = Store(tmp_path / "credentials", keep="file")
-    store.keep(Entry(provider="copilot", kind="login"), msgspec.json.encode(Tokens(origin=github)))
+    store = CredentialStore(tmp_path / "credentials", keep="file")
+    store.save_entry(CredentialEntry(provider="copilot", kind="login"), msgspec.json.encode(LoginTokens(origin=github)))
     clock = FakeClock(round(NOW * 1000))
     renew = partial(copilot.renew, service(server, copilot.SERVICE), client, clock=clock)
-    fresh = FreshLogin(store, "copilot", renew, clock=clock)
-    token = await fresh.token()
+    fresh = RefreshingTokenSource(store, "copilot", renew, clock=clock)
+    token = await fresh.get_token()
     assert token.startswith("copilot-")
-    assert await fresh.token() == token
+    assert await fresh.get_token() == token
     assert server.exchanges == 1
     assert server.asked[0].headers["authorization"] == f"token {github}"
     assert "vscode" not in str(server.asked[0].headers), "it does not pass itself off as an editor"
     clock.advance(7200)
-    assert await fresh.token() != token
+    assert await fresh.get_token() != token
     server.access.clear()
     with pytest.raises(ProviderError, match="the login to GitHub has ended"):
-        await fresh.renewed(await fresh.token())
+        await fresh.renew_token(await fresh.get_token())
 
 
-async def test_a_github_token_that_ends_is_renewed_first(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_a_github_token_that_ends_is_renewed_first(
+    tmp_path: Path, server: OAuthServer, client: HttpClient
+) -> None:
     granted = json.loads(server.grant().body)
-    store = Store(tmp_path / "credentials", keep="file")
-    old = Tokens(origin="ended", refresh=granted["refresh_token"])
-    store.keep(Entry(provider="copilot", kind="login"), msgspec.json.encode(old))
+    store = CredentialStore(tmp_path / "credentials", keep="file")
+    old = LoginTokens(origin="ended", refresh=granted["refresh_token"])
+    store.save_entry(CredentialEntry(provider="copilot", kind="login"), msgspec.json.encode(old))
     clock = FakeClock(round(NOW * 1000))
     renew = partial(copilot.renew, service(server, copilot.SERVICE), client, clock=clock)
     server.trouble["exchange"] = [too_late(error("x", 401)), html(500)]
-    fresh = FreshLogin(store, "copilot", renew, clock=clock)
+    fresh = RefreshingTokenSource(store, "copilot", renew, clock=clock)
     with pytest.raises(ProviderError):
-        await fresh.token()
-    entry = store.entry("copilot", "login")
+        await fresh.get_token()
+    entry = store.read_entry("copilot", "login")
     assert entry
-    kept = msgspec.json.decode(store.secret(entry), type=Tokens)
+    kept = msgspec.json.decode(store.read_secret(entry), type=LoginTokens)
     assert kept.refresh in server.good, "the first step was on the disk before the second failed"
-    assert (await fresh.token()).startswith("copilot-")
+    assert (await fresh.get_token()).startswith("copilot-")
     assert server.refreshes == 1
 
 
-async def test_no_copilot_in_the_account(tmp_path: Path, server: OAuthServer, client: Client) -> None:
+async def test_no_copilot_in_the_account(tmp_path: Path, server: OAuthServer, client: HttpClient) -> None:
     for status in (403, 404):
         server.trouble["exchange"] = [html(status)]
         with pytest.raises(Exception, match="does the account have Copilot"):
-            await copilot.lend(service(server, copilot.SERVICE), client, "gh", FakeClock())
+            await copilot.exchange_token(service(server, copilot.SERVICE), client, "gh", FakeClock())
 
 
 def test_a_jwt_that_is_none_says_nothing() -> None:
     for text in ("", "a.b.c", "a.b", "....", "\xff.\xff.\xff", "a.W10.c"):
-        assert claims_of(text) == {}
-        assert lifetime(text) is None
+        assert jwt_claims(text) == {}
+        assert jwt_lifetime(text) is None

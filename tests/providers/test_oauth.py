@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tests.oauth_server import ACCOUNT, Answer, OAuthServer, dropped, error, garbage, hang, html, said
 
 from sylph.core.errors import ProviderError, SylphError, UserError
-from sylph.net.http import Client
+from sylph.net.http_client import HttpClient
 from sylph.providers.logins import chatgpt, copilot, oauth
-from sylph.providers.logins.browser import browser_login, challenge
-from sylph.providers.logins.device import Code, device_login
-from sylph.providers.logins.oauth import Refusal, Service
+from sylph.providers.logins.browser_login import browser_login, pkce_challenge
+from sylph.providers.logins.device_code import DeviceCode, device_login
+from sylph.providers.logins.oauth import OAuthRefusal, OAuthService
 from sylph.testing import FakeClock
 
 
@@ -36,20 +36,20 @@ async def server() -> AsyncIterator[OAuthServer]:
         yield server
 
 
-def service(server: OAuthServer, base: Service = copilot.SERVICE, **more: str) -> Service:
+def service(server: OAuthServer, base: OAuthService = copilot.SERVICE, **more: str) -> OAuthService:
     return replace(base, client_id="tests", **{**server.endpoints(), **more})
 
 
-def nobody(_: Code) -> None:
+def nobody(_: DeviceCode) -> None:
     return
 
 
-async def by_device(server: OAuthServer, client: Client, clock: Hasty | None = None) -> oauth.Granted:
+async def by_device(server: OAuthServer, client: HttpClient, clock: Hasty | None = None) -> oauth.OAuthTokenResponse:
     return await device_login(service(server), client, nobody, clock or Hasty())
 
 
-async def test_a_device_login_waits_as_slowly_as_it_is_told(server: OAuthServer, client: Client) -> None:
-    shown: list[Code] = []
+async def test_a_device_login_waits_as_slowly_as_it_is_told(server: OAuthServer, client: HttpClient) -> None:
+    shown: list[DeviceCode] = []
     server.trouble["token"] = [error("authorization_pending"), error("slow_down"), error("authorization_pending", 200)]
     clock = Hasty()
     granted = await device_login(service(server), client, shown.append, clock)
@@ -68,14 +68,16 @@ async def test_a_device_login_waits_as_slowly_as_it_is_told(server: OAuthServer,
         (error("incorrect_client_credentials", 200), "incorrect_client_credentials"),
     ],
 )
-async def test_a_device_login_that_is_refused(server: OAuthServer, client: Client, answer: Answer, words: str) -> None:
+async def test_a_device_login_that_is_refused(
+    server: OAuthServer, client: HttpClient, answer: Answer, words: str
+) -> None:
     server.trouble["token"] = [error("authorization_pending"), answer]
     with pytest.raises(UserError, match=words) as caught:
         await by_device(server, client)
     assert "sylph connect copilot" in str(caught.value.trouble.next)
 
 
-async def test_a_code_that_nobody_types_ends(server: OAuthServer, client: Client) -> None:
+async def test_a_code_that_nobody_types_ends(server: OAuthServer, client: HttpClient) -> None:
     server.approve = False
     clock = Hasty()
     server.interval = 100
@@ -85,14 +87,14 @@ async def test_a_code_that_nobody_types_ends(server: OAuthServer, client: Client
 
 
 @pytest.mark.parametrize("trouble", [html(502), html(200), garbage(), dropped(), html(429)])
-async def test_trouble_while_waiting_is_survived(server: OAuthServer, client: Client, trouble: Answer) -> None:
+async def test_trouble_while_waiting_is_survived(server: OAuthServer, client: HttpClient, trouble: Answer) -> None:
     server.trouble["token"] = [trouble, error("authorization_pending"), trouble]
     assert (await by_device(server, client)).access_token in server.access
 
 
 @pytest.mark.parametrize("trouble", [html(502), garbage()])
 async def test_a_server_that_only_talks_nonsense_is_given_up_on(
-    server: OAuthServer, client: Client, trouble: Answer
+    server: OAuthServer, client: HttpClient, trouble: Answer
 ) -> None:
     server.trouble["token"] = [trouble] * 9
     with pytest.raises(ProviderError):
@@ -106,7 +108,7 @@ async def test_a_server_that_only_talks_nonsense_is_given_up_on(
      said(user_code="\x1b[2J", device_code="y", verification_uri="https://x"), html(), garbage(), Answer(200, "[]")],
 )  # fmt: skip
 async def test_without_a_code_there_is_nothing_to_wait_for(
-    server: OAuthServer, client: Client, trouble: Answer
+    server: OAuthServer, client: HttpClient, trouble: Answer
 ) -> None:
     server.trouble["device"] = [trouble]
     with pytest.raises(SylphError):
@@ -115,7 +117,7 @@ async def test_without_a_code_there_is_nothing_to_wait_for(
 
 
 async def test_a_server_that_hangs_is_not_waited_for(
-    server: OAuthServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    server: OAuthServer, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(oauth, "SECONDS", 0.1)
     server.trouble["device"] = [hang()]
@@ -123,11 +125,11 @@ async def test_a_server_that_hangs_is_not_waited_for(
         await by_device(server, client)
 
 
-async def test_openai_s_own_way_with_device_codes(server: OAuthServer, client: Client) -> None:
+async def test_openai_s_own_way_with_device_codes(server: OAuthServer, client: HttpClient) -> None:
     told = replace(
         service(server, chatgpt.SERVICE), device_url=f"{server.url}/api/usercode", token_url=f"{server.url}/token"
     )
-    shown: list[Code] = []
+    shown: list[DeviceCode] = []
     server.trouble["api/usercode"] = [said(device_auth_id="d", user_code="CODE", interval="2")]
     pending = {"error": {"code": "deviceauth_authorization_unknown", "message": "wait"}}
     server.trouble["api/token"] = [
@@ -137,15 +139,15 @@ async def test_openai_s_own_way_with_device_codes(server: OAuthServer, client: C
     ]
     server.codes["code-1"] = {
         "redirect_uri": f"{server.url}/deviceauth/callback",
-        "code_challenge": challenge("v"),
+        "code_challenge": pkce_challenge("v"),
         "code_challenge_method": "S256",
     }
     clock = Hasty()
-    granted = await chatgpt.device(told, client, shown.append, clock)
+    granted = await chatgpt.device_login(told, client, shown.append, clock)
     assert granted.access_token in server.access
     assert shown[0].verification_uri == f"{server.url}/codex/device"
     assert clock.waits == [2, 2, 2]
-    assert chatgpt.account(granted) == ("who@example.test", {"chatgpt-account-id": ACCOUNT})
+    assert chatgpt.read_account(granted) == ("who@example.test", {"chatgpt-account-id": ACCOUNT})
 
 
 async def visited(url: str) -> tuple[int, str, str]:
@@ -162,7 +164,7 @@ async def visited(url: str) -> tuple[int, str, str]:
     return int(head.split(" ")[1]), location, page
 
 
-async def test_a_browser_login(server: OAuthServer, client: Client) -> None:
+async def test_a_browser_login(server: OAuthServer, client: HttpClient) -> None:
     async def visit(url: str) -> None:
         status, back, _ = await visited(url)
         assert status == 302
@@ -174,7 +176,7 @@ async def test_a_browser_login(server: OAuthServer, client: Client) -> None:
 
 
 async def test_a_page_with_another_state_is_sent_away_and_the_waiting_goes_on(
-    server: OAuthServer, client: Client
+    server: OAuthServer, client: HttpClient
 ) -> None:
     async def visit(url: str) -> None:
         _, back, _ = await visited(url)
@@ -188,7 +190,7 @@ async def test_a_page_with_another_state_is_sent_away_and_the_waiting_goes_on(
     assert (await browser_login(service(server), client, visit)).access_token in server.access
 
 
-async def test_a_second_tab_does_no_harm(server: OAuthServer, client: Client) -> None:
+async def test_a_second_tab_does_no_harm(server: OAuthServer, client: HttpClient) -> None:
     async def visit(url: str) -> None:
         _, one, _ = await visited(url)
         _, two, _ = await visited(url)
@@ -207,19 +209,19 @@ async def test_a_second_tab_does_no_harm(server: OAuthServer, client: Client) ->
         ("nothing=1", "no code came"),
     ],
 )
-async def test_a_refusal_in_the_browser(server: OAuthServer, client: Client, told: str, words: str) -> None:
+async def test_a_refusal_in_the_browser(server: OAuthServer, client: HttpClient, told: str, words: str) -> None:
     async def visit(url: str) -> None:
         _, back, _ = await visited(url)
         state = parse_qs(urlsplit(back).query)["state"][0]
         page = (await visited(f"{back.partition('?')[0]}?{told}&state={state}"))[2]
         assert "<b>" not in page
 
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(OAuthRefusal, match=words):
         await browser_login(service(server), client, visit)
     assert server.count("/token") == 0
 
 
-async def test_nobody_comes(server: OAuthServer, client: Client) -> None:
+async def test_nobody_comes(server: OAuthServer, client: HttpClient) -> None:
     strangers: list[asyncio.StreamWriter] = []
 
     async def visit(url: str) -> None:
@@ -234,7 +236,7 @@ async def test_nobody_comes(server: OAuthServer, client: Client) -> None:
         stranger.close()
 
 
-async def test_a_port_that_is_taken_is_told(server: OAuthServer, client: Client) -> None:
+async def test_a_port_that_is_taken_is_told(server: OAuthServer, client: HttpClient) -> None:
     async def visit(_: str) -> None:
         raise AssertionError("there is nobody to come back to")
 
@@ -244,23 +246,23 @@ async def test_a_port_that_is_taken_is_told(server: OAuthServer, client: Client)
     assert "--device" in str(caught.value.trouble.next)
 
 
-async def test_a_code_without_its_proof_is_worth_nothing(server: OAuthServer, client: Client) -> None:
+async def test_a_code_without_its_proof_is_worth_nothing(server: OAuthServer, client: HttpClient) -> None:
     server.codes["stolen"] = {
-        "redirect_uri": "x", "code_challenge": challenge("right"), "code_challenge_method": "S256"
+        "redirect_uri": "x", "code_challenge": pkce_challenge("right"), "code_challenge_method": "S256"
     }  # fmt: skip
     fields = {"grant_type": "authorization_code", "code": "stolen", "redirect_uri": "x", "code_verifier": "wrong"}
-    with pytest.raises(Refusal, match="PKCE"):
-        await oauth.granted(service(server), client, fields)
+    with pytest.raises(OAuthRefusal, match="PKCE"):
+        await oauth.request_token(service(server), client, fields)
 
 
 @pytest.mark.parametrize(
     "url", ["http://auth.example/token", "ftp://127.0.0.1/", "auth.example", "http://127.0.0.1.evil/"]
 )
-async def test_secrets_go_only_over_tls_or_to_this_machine(server: OAuthServer, client: Client, url: str) -> None:
+async def test_secrets_go_only_over_tls_or_to_this_machine(server: OAuthServer, client: HttpClient, url: str) -> None:
     with pytest.raises(UserError, match="https://"):
-        await oauth.granted(service(server, token_url=url), client, {"code": "x"})
+        await oauth.request_token(service(server, token_url=url), client, {"code": "x"})
 
 
 def test_the_challenge_is_that_of_the_rfc() -> None:
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-    assert challenge(verifier) == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    assert pkce_challenge(verifier) == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

@@ -10,17 +10,28 @@ from msgspec.structs import replace
 from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
 
 from sylph.core.errors import ProviderError
-from sylph.core.messages import Image, Message, Native, ToolCall, Usage
-from sylph.core.provider import Alive, Arguments, Chunk, Learning, ModelInfo, Reasoning, Reply, Request, Text, ToolSpec
-from sylph.net.http import Client
-from sylph.providers.discover import Settings, find
+from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
+from sylph.core.provider import (
+    ArgumentsChunk,
+    Chunk,
+    KeepAlive,
+    LearningProvider,
+    ModelInfo,
+    ModelReply,
+    ModelRequest,
+    ReasoningChunk,
+    TextChunk,
+    ToolSpec,
+)
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.ollama.provider import LARGEST_WINDOW, OllamaProvider
+from sylph.providers.dialects.ollama.stream import OllamaStream
+from sylph.providers.discover import DiscoverySettings, find_models
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.ollama import LARGEST, Ollama
-from sylph.providers.ollama_stream import OllamaStream
 
 TOOLS = (ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
-HELLO = Request(model="qwen3", system="Be kind.", messages=(Message("user", "Hello"),), tools=TOOLS)
-BLANK = Request(model="qwen3", system="s", messages=())
+HELLO = ModelRequest(model="qwen3", system="Be kind.", messages=(Message("user", "Hello"),), tools=TOOLS)
+BLANK = ModelRequest(model="qwen3", system="s", messages=())
 UNICODE = "Grüße, 世界, 🙂 and more of it"
 
 
@@ -28,30 +39,30 @@ def serving(script: Any = (), **how: Any) -> ModelServer:
     return ModelServer(script, dialects=("ollama",), **how)
 
 
-def provider(url: str, client: Client, **options: Any) -> Ollama:
-    return Ollama(Endpoint(name="ollama", base_url=url, local=True, **options), client)
+def provider(url: str, client: HttpClient, **options: Any) -> OllamaProvider:
+    return OllamaProvider(Endpoint(name="ollama", base_url=url, local=True, **options), client)
 
 
-async def chunks(ollama: Ollama, request: Request = HELLO) -> list[Chunk]:
+async def chunks(ollama: OllamaProvider, request: ModelRequest = HELLO) -> list[Chunk]:
     async with aclosing(ollama.stream(request, ollama.body(request))) as stream:
         return [chunk async for chunk in stream]
 
 
-async def answer(step: Step, client: Client) -> tuple[list[Chunk], Reply]:
+async def answer(step: Step, client: HttpClient) -> tuple[list[Chunk], ModelReply]:
     async with serving([step]) as server:
         *before, reply = await chunks(provider(server.root, client))
-    assert isinstance(reply, Reply)
-    return [chunk for chunk in before if chunk != Alive()], reply
+    assert isinstance(reply, ModelReply)
+    return [chunk for chunk in before if chunk != KeepAlive()], reply
 
 
-async def failing(step: Step, client: Client) -> ProviderError:
+async def failing(step: Step, client: HttpClient) -> ProviderError:
     async with serving([step]) as server:
         with pytest.raises(ProviderError) as caught:
             await chunks(provider(server.root, client))
     return caught.value
 
 
-def test_the_exact_bytes_of_a_request(client: Client) -> None:
+def test_the_exact_bytes_of_a_request(client: HttpClient) -> None:
     request = replace(HELLO, window=8192, max_tokens=9, effort="none", schema={"type": "object"})
     assert provider("http://x", client).body(request) == (
         b'{"model":"qwen3","stream":true,"truncate":false,"think":false,"format":{"type":"object"},'
@@ -62,17 +73,17 @@ def test_the_exact_bytes_of_a_request(client: Client) -> None:
     )
 
 
-def test_a_whole_conversation(client: Client) -> None:
+def test_a_whole_conversation(client: HttpClient) -> None:
     pixels = Image("p", "image/png", name="a.png")
     paper = Image("d", "application/pdf", name="b.pdf")
-    thought = Native("ollama/qwen3", '{"thinking":"hm"}')
+    thought = NativeItems("ollama/qwen3", '{"thinking":"hm"}')
     request = replace(
         BLANK,
         messages=(
             Message("user", "see", images=(pixels, paper)),
             Message("assistant", "", (ToolCall("1", "read", '{"path": "a"}'),), native=thought),
             Message("tool", "text", call="1"),
-            Message("assistant", "", (ToolCall("2", "read", "[oops"),), native=Native("ollama/other", "{}")),
+            Message("assistant", "", (ToolCall("2", "read", "[oops"),), native=NativeItems("ollama/other", "{}")),
             Message("tool", "wrong", call="2"),
         ),
         image={"p": b"pixels"}.get,
@@ -98,8 +109,8 @@ def test_a_whole_conversation(client: Client) -> None:
 
 
 @pytest.mark.parametrize("items", ["[]", '[{"type":"reasoning"}]', "nonsense"])
-def test_words_of_another_dialect_do_not_exist(client: Client, items: str) -> None:
-    said = Message("assistant", "I see", native=Native("ollama/qwen3", items))
+def test_words_of_another_dialect_do_not_exist(client: HttpClient, items: str) -> None:
+    said = Message("assistant", "I see", native=NativeItems("ollama/qwen3", items))
     body = json.loads(provider("http://x", client).body(replace(BLANK, messages=(said,))))
     assert body["messages"][1] == {"role": "assistant", "content": "I see"}
 
@@ -123,14 +134,14 @@ RECORDED = (
 def test_a_recorded_answer_wherever_it_is_cut(size: int) -> None:
     stream = OllamaStream(Endpoint(name="ollama", base_url="http://x"), "qwen3")
     told = [each for at in range(0, len(RECORDED), size) for each in stream.feed(RECORDED[at : at + size])]
-    assert [each for each in told if each != Alive()] == [
-        Reasoning("Okay"),
-        Reasoning(", über"),
-        Text("I look"),
-        Arguments(0, "read", '{"path": "a"}'),
+    assert [each for each in told if each != KeepAlive()] == [
+        ReasoningChunk("Okay"),
+        ReasoningChunk(", über"),
+        TextChunk("I look"),
+        ArgumentsChunk(0, "read", '{"path": "a"}'),
     ]
     assert stream.close() == [
-        Reply(
+        ModelReply(
             text="I look",
             finish="calls",
             reasoning="Okay, über",
@@ -152,15 +163,15 @@ ODDITIES = [
 
 
 @pytest.mark.parametrize("step", ODDITIES, ids=str)
-async def test_the_same_words_however_they_come(client: Client, step: Step) -> None:
+async def test_the_same_words_however_they_come(client: HttpClient, step: Step) -> None:
     before, reply = await answer(step, client)
-    assert "".join(chunk.text for chunk in before if isinstance(chunk, Text)) in (UNICODE, "")
+    assert "".join(chunk.text for chunk in before if isinstance(chunk, TextChunk)) in (UNICODE, "")
     assert (reply.text, reply.usage, reply.finish) == (UNICODE, Usage(input=10, output=5), "stop")
 
 
-async def test_parallel_calls(client: Client) -> None:
+async def test_parallel_calls(client: HttpClient) -> None:
     before, reply = await answer(calls(("read", {"path": "ä"}), ("list", {}), split=4), client)
-    assert [each.index for each in before if isinstance(each, Arguments)] == [0, 1]
+    assert [each.index for each in before if isinstance(each, ArgumentsChunk)] == [0, 1]
     assert [(each.id, each.name, json.loads(each.arguments)) for each in reply.calls] == [
         ("call_0", "read", {"path": "ä"}),
         ("call_1", "list", {}),
@@ -168,7 +179,7 @@ async def test_parallel_calls(client: Client) -> None:
     assert reply.finish == "calls"
 
 
-async def test_an_answer_at_its_limit(client: Client) -> None:
+async def test_an_answer_at_its_limit(client: HttpClient) -> None:
     assert (await answer(say("Some", finish="length"), client))[1].finish == "length"
 
 
@@ -196,7 +207,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("step", "kind"), FAILURES, ids=lambda each: str(each)[:60])
-async def test_what_goes_wrong_is_told_by_its_kind(client: Client, step: Step, kind: str) -> None:
+async def test_what_goes_wrong_is_told_by_its_kind(client: HttpClient, step: Step, kind: str) -> None:
     error = await failing(step, client)
     assert error.failure == kind
 
@@ -215,11 +226,11 @@ SHOW = {
 }
 
 
-async def test_models_are_listed_with_what_they_hold_and_can_do(client: Client) -> None:
+async def test_models_are_listed_with_what_they_hold_and_can_do(client: HttpClient) -> None:
     async with serving(models=[{"model": "qwen3", "show": SHOW}, "nomic-embed-text"]) as server:
         one, other = await provider(server.root, client).models()
     assert one == ModelInfo(
-        name="qwen3", window=LARGEST, price_in=0, price_out=0, price_cached=0, sees=True, calls=True
+        name="qwen3", window=LARGEST_WINDOW, price_in=0, price_out=0, price_cached=0, sees=True, calls=True
     )
     assert other.name == "nomic-embed-text"
 
@@ -235,18 +246,18 @@ async def test_models_are_listed_with_what_they_hold_and_can_do(client: Client) 
     ],
 )
 async def test_the_window_is_what_was_set_or_can_be_expected(
-    client: Client, show: dict[str, Any], model: str, window: int | None
+    client: HttpClient, show: dict[str, Any], model: str, window: int | None
 ) -> None:
     async with serving(models=[{"model": model, "show": show}]) as server:
         ollama = provider(server.root, client)
-        assert isinstance(ollama, Learning)
+        assert isinstance(ollama, LearningProvider)
         await ollama.learn(model)
         await ollama.learn(model)
     assert ollama.info(model).window == window
     assert len(server.visits) == 1
 
 
-async def test_what_is_configured_of_a_model_is_not_asked(client: Client) -> None:
+async def test_what_is_configured_of_a_model_is_not_asked(client: HttpClient) -> None:
     async with serving() as server:
         ollama = provider(server.root, client, models={"m": ModelInfo(name="m", window=9)})
         await ollama.learn("m")
@@ -254,26 +265,26 @@ async def test_what_is_configured_of_a_model_is_not_asked(client: Client) -> Non
     assert ollama.info("m").window == 9
 
 
-async def test_a_server_that_tells_nothing_of_a_model_is_no_failure(client: Client) -> None:
+async def test_a_server_that_tells_nothing_of_a_model_is_no_failure(client: HttpClient) -> None:
     ollama = provider("http://127.0.0.1:9", client)
     await ollama.learn("m")
     assert ollama.info("m").window is None
 
 
-async def test_it_is_found_on_this_machine(client: Client) -> None:
+async def test_it_is_found_on_this_machine(client: HttpClient) -> None:
     async with serving(models=["qwen3:8b"]) as server:
-        (found,) = await find(Settings(places={"ollama": server.root}), client)
+        (found,) = await find_models(DiscoverySettings(local_urls={"ollama": server.root}), client)
     assert (found.provider.name, found.provider.dialect, found.model) == ("ollama", "ollama", "qwen3:8b")
 
 
-async def test_a_model_that_is_not_there_is_answered_with_those_that_are(client: Client) -> None:
+async def test_a_model_that_is_not_there_is_answered_with_those_that_are(client: HttpClient) -> None:
     async with serving([fail(404, "model 'qwen2' not found")], models=["qwen3:8b", "llama3"]) as server:
         with pytest.raises(ProviderError) as caught:
             await chunks(provider(server.root, client), replace(HELLO, model="qwen2"))
     assert caught.value.trouble.next[:2] == ("Did you mean ollama/qwen3:8b?", "or get it: ollama pull qwen2")
 
 
-async def test_a_model_without_tools_is_answered_with_those_that_have_them(client: Client) -> None:
+async def test_a_model_without_tools_is_answered_with_those_that_have_them(client: HttpClient) -> None:
     step = Step(status=400, body='{"error":"registry.ollama.ai/library/gemma does not support tools"}')
     async with serving([step], models=[{"model": "qwen3", "show": SHOW}]) as server:
         with pytest.raises(ProviderError) as caught:
@@ -282,7 +293,7 @@ async def test_a_model_without_tools_is_answered_with_those_that_have_them(clien
     assert caught.value.trouble.next == ("choose one that can: -m ollama/qwen3",)
 
 
-async def test_what_a_model_minds_is_left_out_from_then_on(client: Client) -> None:
+async def test_what_a_model_minds_is_left_out_from_then_on(client: HttpClient) -> None:
     script = [
         Step(status=400, body='{"error":"\\"qwen3\\" does not support thinking"}'),
         Step(status=500, body='{"error":"this model is missing data required for image input"}'),
@@ -294,37 +305,37 @@ async def test_what_a_model_minds_is_left_out_from_then_on(client: Client) -> No
     )
     async with serving(script) as server:
         *_, reply = await chunks(provider(server.root, client), request)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     assert [b'"think":true' in asked.body for asked in server.requests] == [True, False, False]
     assert [b'"images"' in asked.body for asked in server.requests] == [True, True, False]
 
 
-def test_how_much_to_think_is_only_said_to_those_who_understand(client: Client) -> None:
+def test_how_much_to_think_is_only_said_to_those_who_understand(client: HttpClient) -> None:
     ollama = provider("http://x", client)
     said = [json.loads(ollama.body(replace(BLANK, model=model, effort="low"))) for model in ("qwen3", "gpt-oss:20b")]
     assert [each["think"] for each in said] == [True, "low"]
     assert "think" not in json.loads(ollama.body(BLANK))
 
 
-async def test_consecutive_requests_begin_with_the_same_bytes(client: Client) -> None:
+async def test_consecutive_requests_begin_with_the_same_bytes(client: HttpClient) -> None:
     messages = HELLO.messages
     async with serving([call("read", path="a", how={"reasoning": "hm"}), say("Done"), say("Again")]) as server:
         ollama = provider(server.root, client)
         for _ in range(3):
             *_, reply = await chunks(ollama, replace(HELLO, messages=messages))
-            assert isinstance(reply, Reply)
-            native = Native("ollama/qwen3", reply.native) if reply.native else None
+            assert isinstance(reply, ModelReply)
+            native = NativeItems("ollama/qwen3", reply.native) if reply.native else None
             messages += (Message("assistant", reply.text, reply.calls, native=native), Message("user", "more"))
     assert_extends(server.requests)
     assert b'"thinking":"hm"' in server.requests[1].body
 
 
-async def test_an_answer_can_be_given_up_on(client: Client) -> None:
+async def test_an_answer_can_be_given_up_on(client: HttpClient) -> None:
     async with serving([say("word " * 200, delay=0.01)]) as server:
         ollama = provider(server.root, client)
         async with aclosing(ollama.stream(HELLO, ollama.body(HELLO))) as stream:
             async for chunk in stream:
-                if isinstance(chunk, Text):
+                if isinstance(chunk, TextChunk):
                     break
         async with asyncio.timeout(2):
             await server.until(lambda: server.broken == 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sylph.providers.schema_cut import closed, gemini
+from sylph.providers.dialects.json_schema import to_gemini_schema, to_strict_schema
 
 TAKEN_BY_GEMINI = {
     *("type", "format", "title", "description", "nullable", "enum", "default", "pattern", "anyOf", "items"),
@@ -45,7 +45,7 @@ TAKEN_BY_GEMINI = {
     ],
 )
 def test_gemini_is_told_what_it_takes(schema: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert gemini(schema) == wanted
+    assert to_gemini_schema(schema) == wanted
 
 
 TREE: dict[str, Any] = {
@@ -65,8 +65,8 @@ TREE: dict[str, Any] = {
 
 
 def test_what_leads_back_to_itself_ends() -> None:
-    assert gemini(TREE)["properties"]["left"] == {"type": "object"}
-    assert closed(TREE)["properties"]["left"] == {"type": "object"}
+    assert to_gemini_schema(TREE)["properties"]["left"] == {"type": "object"}
+    assert to_strict_schema(TREE)["properties"]["left"] == {"type": "object"}
 
 
 def test_a_schema_that_would_become_endless_ends() -> None:
@@ -75,13 +75,13 @@ def test_a_schema_that_would_become_endless_ends() -> None:
         for at in range(40)
     }
     hostile = {"$ref": "#/$defs/L0", "$defs": both}
-    assert len(json.dumps(gemini(hostile))) < 500_000
-    assert len(json.dumps(closed(hostile))) < 900_000
+    assert len(json.dumps(to_gemini_schema(hostile))) < 500_000
+    assert len(json.dumps(to_strict_schema(hostile))) < 900_000
 
 
 def test_a_reference_to_nowhere_is_anything() -> None:
-    assert gemini({"$ref": "#/$defs/missing"}) == {"type": "string"}
-    assert gemini({"$ref": "https://elsewhere.example/x"}) == {"type": "string"}
+    assert to_gemini_schema({"$ref": "#/$defs/missing"}) == {"type": "string"}
+    assert to_gemini_schema({"$ref": "https://elsewhere.example/x"}) == {"type": "string"}
 
 
 def keys(schema: Any) -> set[str]:
@@ -95,7 +95,7 @@ def keys(schema: Any) -> set[str]:
 
 def test_every_tool_of_sylph_fits_into_geminis_subset(specs: Any) -> None:
     for tool in specs:
-        assert keys(gemini(tool.schema)) <= TAKEN_BY_GEMINI, tool.name
+        assert keys(to_gemini_schema(tool.schema)) <= TAKEN_BY_GEMINI, tool.name
 
 
 def test_a_schema_that_is_followed_to_the_letter_is_closed() -> None:
@@ -109,7 +109,7 @@ def test_a_schema_that_is_followed_to_the_letter_is_closed() -> None:
             "either": {"oneOf": [{"type": "string"}, {"type": "null"}]},
         },
     }
-    assert closed(schema) == {
+    assert to_strict_schema(schema) == {
         "type": "object",
         "properties": {
             "n": {"type": "integer"},

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core.errors import ProviderError
-from sylph.providers.sse import Event, Parser
+from sylph.providers.stream.sse import SseEvent, SseParser
 
 STREAM = (
     "\ufeff: hello\n\n"
@@ -17,16 +17,16 @@ STREAM = (
     "data: last\n\n"
 ).encode()
 EVENTS = [
-    Event("", b"one"),
-    Event("error", "zwei \N{SNOWMAN}".encode()),
-    Event("", b"three\nlines"),
-    Event("", b""),
-    Event("", b"last"),
+    SseEvent("", b"one"),
+    SseEvent("error", "zwei \N{SNOWMAN}".encode()),
+    SseEvent("", b"three\nlines"),
+    SseEvent("", b""),
+    SseEvent("", b"last"),
 ]
 
 
-def read(pieces: list[bytes]) -> list[Event]:
-    parser = Parser()
+def read(pieces: list[bytes]) -> list[SseEvent]:
+    parser = SseParser()
     events = [event for piece in pieces for event in parser.feed(piece)]
     return events + parser.close()
 
@@ -49,23 +49,23 @@ def test_any_split_of_any_stream_gives_the_same_events(parts: list[bytes], data:
 
 
 def test_an_event_without_its_last_empty_line_is_not_lost() -> None:
-    assert read([b"data: [DONE]"]) == [Event("", b"[DONE]")]
-    assert read([b"data: [DONE]\r"]) == [Event("", b"[DONE]")]
+    assert read([b"data: [DONE]"]) == [SseEvent("", b"[DONE]")]
+    assert read([b"data: [DONE]\r"]) == [SseEvent("", b"[DONE]")]
 
 
 def test_an_endless_line_is_refused() -> None:
-    parser = Parser(limit=100)
+    parser = SseParser(limit=100)
     parser.feed(b"data: " + b"x" * 90)
     with pytest.raises(ProviderError, match="more than 100 bytes"):
         parser.feed(b"x" * 10)
 
 
 def test_an_endless_event_is_refused() -> None:
-    parser = Parser(limit=100)
+    parser = SseParser(limit=100)
     with pytest.raises(ProviderError, match="more than 100 bytes"):
         parser.feed(b"data: xxxxxxxxxx\n" * 11)
 
 
 def test_many_events_do_not_add_up_to_the_limit() -> None:
-    parser = Parser(limit=100)
+    parser = SseParser(limit=100)
     assert len(parser.feed(b"data: xxxxxxxxxx\n\n" * 50)) == 50

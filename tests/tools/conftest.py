@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tools.desk import Desk
 
-from sylph.engine.runs import Runner
+from sylph.engine.commands.runner_client import RunnerClient
 
 
 @pytest.fixture
@@ -15,6 +15,6 @@ async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
     workspace.mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("secret")
-    desk = Desk(workspace, runner=Runner(tmp_path / "runs"))
+    desk = Desk(workspace, runner=RunnerClient(tmp_path / "runs"))
     yield desk
     desk.runner.close()

@@ -13,14 +13,14 @@ import pytest
 
 from sylph.core.errors import ToolError
 from sylph.core.events import Fact
-from sylph.core.places import Places, real
-from sylph.core.tool import Context, Question, Result, Tool
-from sylph.engine.jobs import SessionJobs
-from sylph.engine.runs import CallRuns, Runner
-from sylph.tools.all import workspace_tools
+from sylph.core.permission.path_policy import PathPolicy, real_path
+from sylph.core.tool import Tool, ToolContext, ToolResult, UserQuestion
+from sylph.engine.commands.jobs import SessionJobs
+from sylph.engine.commands.runner_client import JournaledCommands, RunnerClient
+from sylph.tools.toolset import build_workspace_tools
 
-PLACES = Places(home=real(Path.home()))
-TOOLS = {tool.name: tool for tool in workspace_tools(os.environ, PLACES)}
+PLACES = PathPolicy(home=real_path(Path.home()))
+TOOLS = {tool.name: tool for tool in build_workspace_tools(os.environ, PLACES)}
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Desk:
     seconds: float = 60.0
     output: list[str] = field(default_factory=list[str])
     facts: list[Fact] = field(default_factory=list[Fact])
-    asked: list[Question] = field(default_factory=list[Question])
+    asked: list[UserQuestion] = field(default_factory=list[UserQuestion])
     answers: Sequence[str] = ()
     kept: dict[str, str] = field(default_factory=dict[str, str])
     foreseen: dict[str, str] = field(default_factory=dict[str, str])
@@ -37,7 +37,7 @@ class Desk:
     current: str = "t1_c1"
     private: Path = field(default_factory=lambda: Path(mkdtemp(prefix="sylph-private-")))
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    runner: Runner = field(default_factory=lambda: Runner(Path(mkdtemp(prefix="sylph-runs-"))))
+    runner: RunnerClient = field(default_factory=lambda: RunnerClient(Path(mkdtemp(prefix="sylph-runs-"))))
 
     @property
     def call(self) -> str:
@@ -45,8 +45,8 @@ class Desk:
         return f"t1_c{next(self.numbers)}"
 
     @property
-    def context(self) -> Context:
-        return Context(
+    def context(self) -> ToolContext:
+        return ToolContext(
             session="s",
             call=self.current,
             workspace=self.workspace,
@@ -54,15 +54,15 @@ class Desk:
             output=self.output.append,
             emit=self._emit,
             ask=self._ask,
-            whole=self._whole,
-            runs=CallRuns(self.runner, self.call),
+            full_output=self._whole,
+            runner=JournaledCommands(self.runner, self.call),
             jobs=SessionJobs(self.runner, "s"),
             private=self.private,
             memory=self.memory,
             foreseen=self.foreseen,
         )
 
-    async def use(self, tool: Tool | str, **arguments: object) -> Result:
+    async def use(self, tool: Tool | str, **arguments: object) -> ToolResult:
         """One call, its arguments checked as a model's are."""
         tool = TOOLS[tool] if isinstance(tool, str) else tool
         return await tool.run(msgspec.convert(arguments, tool.args), self.context)
@@ -81,7 +81,7 @@ class Desk:
     async def _emit(self, fact: Fact) -> None:
         self.facts.append(fact)
 
-    async def _ask(self, questions: Sequence[Question]) -> Sequence[str]:
+    async def _ask(self, questions: Sequence[UserQuestion]) -> Sequence[str]:
         self.asked += questions
         return self.answers
 

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.core.tool import Question
+from sylph.core.tool import UserQuestion
 
 
 async def test_the_answers_come_back_beside_their_questions(desk: Desk) -> None:
@@ -10,7 +10,7 @@ async def test_the_answers_come_back_beside_their_questions(desk: Desk) -> None:
     questions = [{"question": "Colour?", "choices": ["red", "blue"], "free_text": False}, {"question": "Size?"}]
     result = await desk.use("ask_user", questions=questions)
     assert result.text == "Colour?\n→ red\nSize?\n→ as you like"
-    assert desk.asked == [Question(text="Colour?", choices=("red", "blue"), free=False), Question(text="Size?")]
+    assert desk.asked == [UserQuestion(text="Colour?", choices=("red", "blue"), free=False), UserQuestion(text="Size?")]
 
 
 @pytest.mark.parametrize(

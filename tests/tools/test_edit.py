@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.tools.desk import Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.tools.document import LARGEST
-from sylph.tools.edit import EDIT, Edit, fit
+from sylph.tools.files.edit.edit_file import EDIT, EditArgs, fit_line_ends
+from sylph.tools.files.text_file import LARGEST
 
 TEXT = st.text(st.sampled_from("ab \n"), max_size=30)
 
@@ -71,7 +71,7 @@ async def test_in_a_file_of_mixed_line_ends_each_place_keeps_its_own(desk: Desk)
 
 
 def test_a_line_end_alone_never_splits_a_dos_one() -> None:
-    assert fit("a\r\nb\r\n", "\nb", "\nc") == ("\r\nb", "\r\nc")
+    assert fit_line_ends("a\r\nb\r\n", "\nb", "\nc") == ("\r\nb", "\r\nc")
 
 
 async def test_bytes_that_are_no_text_survive_an_edit_beside_them(desk: Desk) -> None:
@@ -108,8 +108,8 @@ async def test_the_preview_of_a_long_file_says_only_how_long(desk: Desk) -> None
 
 def test_an_edit_is_safe_inside_and_dangerous_where_it_would_be_refused(desk: Desk) -> None:
     assert EDIT.judge
-    assert EDIT.judge(Edit(path="a", old="x", new=""), desk.context).risk == "safe"
-    assert EDIT.judge(Edit(path=".git/config", old="x", new=""), desk.context).risk == "dangerous"
+    assert EDIT.judge(EditArgs(path="a", old="x", new=""), desk.context).risk == "safe"
+    assert EDIT.judge(EditArgs(path=".git/config", old="x", new=""), desk.context).risk == "dangerous"
 
 
 async def test_occurrences_that_overlap_are_two_places_but_one_replacement(desk: Desk) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.tools import lines
-from sylph.tools.files import WRITE, Write
+from sylph.tools.files.read import line_range
+from sylph.tools.files.write import WRITE, WriteArgs
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 101))
 
@@ -50,14 +50,14 @@ async def test_a_long_file_is_read_in_parts_that_add_up(desk: Desk) -> None:
     parts, offset = "", 1
     while offset <= 3000:
         head, _, body = (await desk.use("read", path="a.txt", offset=offset)).text.partition("\n")
-        assert len(body) <= lines.BYTES
+        assert len(body) <= line_range.BYTES
         parts += body
         offset = int(head.split("-")[1].split()[0]) + 1
     assert parts == text
 
 
 async def test_one_endless_line_is_cut_and_the_next_is_reachable(desk: Desk) -> None:
-    desk.write("a.txt", "ö" * lines.BYTES + "\nnext\n")
+    desk.write("a.txt", "ö" * line_range.BYTES + "\nnext\n")
     first = await desk.use("read", path="a.txt")
     assert first.text.startswith("[lines 1-1 of 2; line 1 is too long and cut; go on with offset=2]\nöö")
     assert "�" not in first.text
@@ -67,7 +67,7 @@ async def test_one_endless_line_is_cut_and_the_next_is_reachable(desk: Desk) -> 
 async def test_a_huge_file_is_read_without_loading_it(desk: Desk) -> None:
     path = desk.write("huge", "first\n")
     with path.open("r+b") as file:
-        file.seek(lines.COUNTED + 10)
+        file.seek(line_range.COUNTED + 10)
         file.write(b"\nlast\n")
     with path.open("r+b") as file:  # no NUL near the start, or it would count as binary
         file.write(b"x\n" * 50_000)
@@ -115,7 +115,7 @@ async def test_too_long_a_name_is_said_to_be_so_by_every_tool(desk: Desk) -> Non
     with refused("name_too_long"):
         await desk.use("find", pattern="*", path=name)
     assert WRITE.judge
-    assert WRITE.judge(Write(path=name, content=""), desk.context).risk == "dangerous"
+    assert WRITE.judge(WriteArgs(path=name, content=""), desk.context).risk == "dangerous"
 
 
 async def test_reading_a_folder_points_to_list(desk: Desk) -> None:
@@ -144,7 +144,7 @@ def test_any_part_is_the_lines_it_claims_to_be(desk: Desk, text: str, offset: in
     path = desk.write("a.txt", text)
     all_lines = text.splitlines(keepends=True)
     with path.open("rb") as file:
-        found = lines.part(file, offset=offset, limit=limit)
+        found = line_range.read_range(file, offset=offset, limit=limit)
     assert found.text == "".join(all_lines[offset - 1 : offset - 1 + limit])
     assert found.total == len(all_lines) or not found.text
 
@@ -206,7 +206,7 @@ async def test_nothing_is_written_outside_or_into_git(desk: Desk) -> None:
 async def test_writers_at_the_same_time_never_mix_and_leave_nothing_behind(desk: Desk) -> None:
     texts = [str(number) * 100_000 for number in range(8)]
     calls = (
-        WRITE.run(Write(path="a.txt", content=text), replace(desk.context, call=f"t1_c{number}"))
+        WRITE.run(WriteArgs(path="a.txt", content=text), replace(desk.context, call=f"t1_c{number}"))
         for number, text in enumerate(texts)
     )
     results = await asyncio.gather(*calls, return_exceptions=True)
@@ -246,7 +246,7 @@ async def test_the_preview_says_when_a_binary_file_would_go(desk: Desk) -> None:
 def test_the_risk_of_a_write_is_what_it_could_lose(desk: Desk, name: str, risk: str) -> None:
     desk.write("old.txt", "")
     assert WRITE.judge
-    judged = WRITE.judge(Write(path=name, content=""), desk.context)
+    judged = WRITE.judge(WriteArgs(path=name, content=""), desk.context)
     assert (judged.effect, judged.risk) == ("write", risk)
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.core.tool import Judged, Result
-from sylph.tools.git import git as make
+from sylph.core.tool import CallAssessment, ToolResult
+from sylph.tools.git import build_git_tool as make
 
 HOME = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 WHO = {f"GIT_{who}_{what}": f"{who}@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -36,10 +36,10 @@ class Repo:
         sh(self.desk.workspace, "add", "-A")
         sh(self.desk.workspace, "commit", "-q", "-m", message or f"write {name}")
 
-    async def do(self, action: str, **arguments: object) -> Result:
+    async def do(self, action: str, **arguments: object) -> ToolResult:
         return await self.desk.use(GIT, action=action, **arguments)
 
-    def judged(self, action: str, **arguments: object) -> Judged:
+    def judged(self, action: str, **arguments: object) -> CallAssessment:
         assert GIT.judge
         return GIT.judge(GIT.args(action=action, **arguments), self.desk.context)  # pyright: ignore[reportCallIssue]
 
@@ -61,7 +61,7 @@ def repo(desk: Desk) -> Repo:
     return Repo(desk)
 
 
-def kind(result: Result) -> str:
+def kind(result: ToolResult) -> str:
     return result.trouble.kind if result.trouble else ""
 
 

@@ -6,11 +6,11 @@ import re
 import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.core.tool import Result
-from sylph.engine.runs import Runner
+from sylph.core.tool import ToolResult
+from sylph.engine.commands.runner_client import RunnerClient
 
 
-def started(result: Result) -> str:
+def started(result: ToolResult) -> str:
     found = re.search(r"Started job (\S+?)\.", result.text)
     assert found
     return found[1]
@@ -41,7 +41,7 @@ async def test_waiting_has_an_end_and_the_job_has_not(desk: Desk) -> None:
 async def test_a_job_outlives_the_process_that_started_it(desk: Desk) -> None:
     job = started(await desk.use("job", action="start", command="sleep 0.4; echo survived; exit 2"))
     desk.runner.close()
-    desk.runner = Runner(desk.runner.folder)
+    desk.runner = RunnerClient(desk.runner.folder)
     ended = await desk.use("job", action="wait", id=job)
     assert (ended.exit, "survived" in ended.text) == (2, True)
 
@@ -49,7 +49,7 @@ async def test_a_job_outlives_the_process_that_started_it(desk: Desk) -> None:
 async def test_a_job_of_an_earlier_process_can_be_stopped(desk: Desk) -> None:
     job = started(await desk.use("job", action="start", command="trap '' TERM; sleep 30 & wait; wait"))
     desk.runner.close()
-    desk.runner = Runner(desk.runner.folder)
+    desk.runner = RunnerClient(desk.runner.folder)
     async with asyncio.timeout(5):
         assert "running" not in (await desk.use("job", action="stop", id=job)).text
 
@@ -104,7 +104,7 @@ async def test_a_job_is_talked_to_and_its_answer_comes_with_the_call(desk: Desk)
 async def test_a_job_of_an_earlier_process_is_talked_to(desk: Desk) -> None:
     job = started(await desk.use("job", action="start", command=ECHO, interactive=True))
     desk.runner.close()
-    desk.runner = Runner(desk.runner.folder)
+    desk.runner = RunnerClient(desk.runner.folder)
     desk.current = "t1_c2"
     assert "got late" in (await desk.use("job", action="input", id=job, text="late\n", close=True)).text
     assert (await desk.use("job", action="wait", id=job)).exit == 0
@@ -172,6 +172,6 @@ async def test_a_job_has_its_variables_and_sylph_s_own_are_refused(desk: Desk) -
 async def test_stopping_a_job_of_an_earlier_process_says_that_it_was_stopped(desk: Desk) -> None:
     job = started(await desk.use("job", action="start", command="(setsid sleep 79 &); sleep 79"))
     desk.runner.close()
-    desk.runner = Runner(desk.runner.folder)
+    desk.runner = RunnerClient(desk.runner.folder)
     assert "stopped" in (await desk.use("job", action="stop", id=job)).text
     assert not list(desk.runner.folder.glob("*.in"))

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from sylph.core.places import Places, real
-from sylph.core.tool import Judged
-from sylph.tools.command.expand import arguments
-from sylph.tools.command.judge import judge_line
-from sylph.tools.command.names import names
-from sylph.tools.command.parse import parse
-from sylph.tools.command.programs.table import known
-from sylph.tools.command.tree import Simple, Unparsable
+from sylph.core.permission.path_policy import PathPolicy, real_path
+from sylph.core.tool import CallAssessment
+from sylph.tools.shell.judge.command_line import judge_line
+from sylph.tools.shell.judge.name_set import name_set
+from sylph.tools.shell.judge.parser import parse_command_line
+from sylph.tools.shell.judge.programs.registry import is_known_program
+from sylph.tools.shell.judge.syntax_tree import SimpleCommand, Unparsable
+from sylph.tools.shell.judge.word_expansion import expand_word
 
 CORPUS = Path(__file__).with_name("shell_lines.txt")
 FOLDERS = """
@@ -32,7 +32,7 @@ RISKS = ("safe", "caution", "dangerous")
 UNREADABLE = "cannot be read as a command line"
 PLAIN = re.compile(r"[a-z][\w.-]*( |$)")
 # Words that mean something only to the shell itself, and not behind a program that runs others.
-SHELL_WORDS = names(
+SHELL_WORDS = name_set(
     "if for while until case select function time coproc done cd eval trap set export declare let test source alias"
     " shopt enable hash complete command exec builtin mapfile kill type read printf"
 )
@@ -65,9 +65,9 @@ class Stage:
     root: Path
 
     @property
-    def places(self) -> Places:
+    def places(self) -> PathPolicy:
         home = self.root / "home"
-        return Places(
+        return PathPolicy(
             home=home, sylph=(home / ".sylph",), source=(self.root / "sylph",), temporary=(self.root / "temp",)
         )
 
@@ -75,15 +75,15 @@ class Stage:
     def workspace(self) -> Path:
         return self.root / "work"
 
-    def judge(self, line: str) -> Judged:
+    def judge(self, line: str) -> CallAssessment:
         return judge_line(line, cwd=self.workspace, workspace=self.workspace, places=self.places)
 
     def path(self, name: str) -> str:
         if name.startswith("~"):
             return str(self.root / "home" / name[2:])
-        return str(real(self.workspace / name))
+        return str(real_path(self.workspace / name))
 
-    def differences(self, entry: Entry, judged: Judged) -> str:
+    def differences(self, entry: Entry, judged: CallAssessment) -> str:
         wrong: list[str] = []
         if (judged.effect, judged.risk) != (entry.effect, entry.risk):
             wrong.append(f"is {judged.effect} {judged.risk}, not {entry.effect} {entry.risk}")
@@ -112,7 +112,7 @@ LINES = [entry.line for entry in entries()]
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    return stage(real(tmp_path_factory.mktemp("lines")))
+    return stage(real_path(tmp_path_factory.mktemp("lines")))
 
 
 def test_the_corpus(here: Stage) -> None:
@@ -142,7 +142,7 @@ def test_the_reason_is_a_sentence_about_the_worst_part(here: Stage, line: str, w
 
 
 def test_variables_of_the_call_count_as_if_they_were_set_in_the_line(here: Stage) -> None:
-    def judged(line: str, **env: str) -> Judged:
+    def judged(line: str, **env: str) -> CallAssessment:
         return judge_line(line, cwd=here.workspace, workspace=here.workspace, places=here.places, env=env)
 
     assert judged("cat $x", x="README.md").reads == (here.path("README.md"),)
@@ -152,11 +152,11 @@ def test_variables_of_the_call_count_as_if_they_were_set_in_the_line(here: Stage
     assert judged("cat ~/notes.txt", HOME="/elsewhere").reads == ("/elsewhere/notes.txt",)
 
 
-def rank(judged: Judged) -> int:
+def rank(judged: CallAssessment) -> int:
     return RISKS.index(judged.risk)
 
 
-def no_lower(worse: Judged, than: Judged) -> bool:
+def no_lower(worse: CallAssessment, than: CallAssessment) -> bool:
     return rank(worse) >= rank(than) and (worse.effect != "read" or than.effect == "read")
 
 
@@ -245,7 +245,7 @@ def test_what_only_reads_runs_only_what_is_known(here: Stage, line: str) -> None
     if judged.effect == "read":
         assert not judged.writes
         names = [command.split(" ")[0].rpartition("/")[2] for command in judged.commands]
-        assert all(known(name) or name in ("cd", "f", "ls") for name in names), names
+        assert all(is_known_program(name) or name in ("cd", "f", "ls") for name in names), names
 
 
 @given(st.sampled_from(LINES), st.data())
@@ -266,7 +266,7 @@ def test_paths_are_those_the_system_would_reach(here: Stage, parts: list[str]) -
     """Whatever links and dots are on the way, also to what does not exist: where it is written is where it would be."""
     name = "/".join(parts)
     judged = here.judge(f"touch {shlex.quote(name)}")
-    where = real(here.workspace / name)
+    where = real_path(here.workspace / name)
     assert judged.writes == (str(where),)
     inside = where.is_relative_to(here.workspace)
     temporary = where.is_relative_to(here.root / "temp")
@@ -274,7 +274,7 @@ def test_paths_are_those_the_system_would_reach(here: Stage, parts: list[str]) -
 
 
 def test_a_loop_of_links_is_no_way_out(tmp_path: Path) -> None:
-    here = stage(real(tmp_path) / "s")
+    here = stage(real_path(tmp_path) / "s")
     (here.workspace / "loop").symlink_to("loop")
     assert here.judge("touch loop/x").why
     (here.workspace / "late").symlink_to("../outside/not/yet")
@@ -297,14 +297,14 @@ odd_words = st.lists(
 def test_words_are_what_bash_makes_of_them(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """Nothing but printf is run, with words in which nothing can be run."""
     try:
-        script = parse(f"printf '%s\\0' {text}")
+        script = parse_command_line(f"printf '%s\\0' {text}")
     except Unparsable:
         return
     node = script[0].node
-    assume(len(script) == 1 and isinstance(node, Simple))
-    assert isinstance(node, Simple)
-    found = [arg for word in node.words for arg in arguments(word, {"HOME": frozenset({"/h"})})]
-    assume(all(arg.certain for arg in found))
+    assume(len(script) == 1 and isinstance(node, SimpleCommand))
+    assert isinstance(node, SimpleCommand)
+    found = [arg for word in node.words for arg in expand_word(word, {"HOME": frozenset({"/h"})})]
+    assume(all(arg.is_certain for arg in found))
     env = {"HOME": "/h", "LANG": "C.UTF-8"}
     line = ["bash", "-c", f"printf '%s\\0' {text}"]
     done = subprocess.run(line, capture_output=True, check=True, cwd=tmp_path_factory.getbasetemp(), env=env)

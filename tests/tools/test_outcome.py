@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.core.tool import Result
-from sylph.tools.atomic import draft_of
+from sylph.core.tool import ToolResult
+from sylph.tools.files.atomic_write import draft_path
 
 WRITE = {"path": "a.txt", "content": "new\n"}
 EDIT = {"path": "a.txt", "old": "old", "new": "new"}
@@ -19,7 +19,7 @@ async def foreseen(desk: Desk, name: str, arguments: dict[str, str]) -> None:
     desk.foreseen = dict(await tool.foresee(msgspec.convert(arguments, tool.args), desk.context))
 
 
-async def recovered(desk: Desk, name: str, arguments: dict[str, str]) -> Result | None:
+async def recovered(desk: Desk, name: str, arguments: dict[str, str]) -> ToolResult | None:
     tool = TOOLS[name]
     assert tool.recover
     return await tool.recover(msgspec.convert(arguments, tool.args), desk.context)
@@ -65,7 +65,7 @@ async def test_without_a_note_nobody_can_tell(desk: Desk) -> None:
 async def test_half_written_content_is_cleared_away(desk: Desk, name: str, arguments: dict[str, str]) -> None:
     path = desk.write("a.txt", "old\n")
     await foreseen(desk, name, arguments)
-    draft_of(path, desk.context.key).write_text("ne")
+    draft_path(path, desk.context.idempotency_key).write_text("ne")
     assert await recovered(desk, name, arguments) is None
     await desk.use(name, **arguments)
     assert ([file.name for file in desk.workspace.iterdir()], path.read_text()) == (["a.txt"], "new\n")

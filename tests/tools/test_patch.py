@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.core.tool import Judged, Result
-from sylph.tools import changeset
-from sylph.tools.changeset import Content, Step, load
-from sylph.tools.patch import Patch, prepare
+from sylph.core.tool import CallAssessment, ToolResult
+from sylph.tools.files.edit import changeset
+from sylph.tools.files.edit.changeset import ChangesetStep, FileContent, load_content
+from sylph.tools.files.edit.patch import PatchArgs, prepare_patch
 
 Tree = dict[str, tuple[bytes, bool]]
 """Files by name: their bytes, and whether they can be executed."""
@@ -111,8 +111,8 @@ def git_diff(place: Path, before: Tree, after: Tree) -> str:
 
 
 def apply(place: Path, patch: str) -> list[str]:
-    steps, told = prepare(Patch(patch=patch), place)
-    changeset.apply(place, steps, "test")
+    steps, told = prepare_patch(PatchArgs(patch=patch), place)
+    changeset.apply_changes(place, steps, "test")
     return told
 
 
@@ -360,10 +360,14 @@ def test_what_the_system_refuses_half_way_is_taken_back(desk: Desk) -> None:
     root, changed, gone = desk.workspace, desk.write("a.txt", "a\n"), desk.write("d/gone.txt", "gone\n")
     changed.chmod(0o600)
     before = found(root)
-    made = [Step(root / name, None, Content(b"n\n")) for name in ("n", "n/m")]
-    steps = [Step(gone, load(gone), None), Step(changed, load(changed), Content(b"b\n", 0o600)), *made]
+    made = [ChangesetStep(root / name, None, FileContent(b"n\n")) for name in ("n", "n/m")]
+    steps = [
+        ChangesetStep(gone, load_content(gone), None),
+        ChangesetStep(changed, load_content(changed), FileContent(b"b\n", 0o600)),
+        *made,
+    ]
     with refused("os_error"):
-        changeset.apply(root, steps, "test")
+        changeset.apply_changes(root, steps, "test")
     assert found(root) == before
     assert changed.stat().st_mode & 0o777 == 0o600
     assert not list(root.rglob(".sylph-*"))
@@ -372,26 +376,28 @@ def test_what_the_system_refuses_half_way_is_taken_back(desk: Desk) -> None:
 def test_it_says_beforehand_what_it_would_touch(desk: Desk) -> None:
     judge = TOOLS["patch"].judge
     assert judge
-    judged: Judged = judge(Patch(patch=MANY), desk.context)
+    judged: CallAssessment = judge(PatchArgs(patch=MANY), desk.context)
     names = ("gone.txt", "old.txt", "plain.txt", "run.sh", "sub/new.txt")
     assert judged.writes == tuple(str(desk.workspace / name) for name in names)
     assert (judged.effect, judged.risk) == ("write", "caution")
-    assert judge(Patch(patch="nonsense"), desk.context).risk == "dangerous"
+    assert judge(PatchArgs(patch="nonsense"), desk.context).risk == "dangerous"
 
 
-async def killed_after(desk: Desk, changes: int | None) -> Result | None:
+async def killed_after(desk: Desk, changes: int | None) -> ToolResult | None:
     """Everything is as if the process had died after so many changes; None: before the drafts were whole."""
     many(desk)
-    args, context = Patch(patch=MANY), desk.context
+    args, context = PatchArgs(patch=MANY), desk.context
     foresee, recover = TOOLS["patch"].foresee, TOOLS["patch"].recover
     assert foresee
     assert recover
     desk.foreseen = dict(await foresee(args, context))
-    steps, _ = prepare(args, desk.workspace)
+    steps, _ = prepare_patch(args, desk.workspace)
     if changes is None:
-        changeset.stage(desk.workspace, steps[:2], context.key)
+        changeset.stage_drafts(desk.workspace, steps[:2], context.idempotency_key)
     else:
-        made = changeset.perform(desk.workspace, changeset.stage(desk.workspace, steps, context.key))
+        made = changeset.commit_drafts(
+            desk.workspace, changeset.stage_drafts(desk.workspace, steps, context.idempotency_key)
+        )
         for _ in range(changes):
             next(made)
     return await recover(args, desk.context)
@@ -412,13 +418,15 @@ async def test_killed_in_the_middle_it_is_finished_or_not_begun(desk: Desk, chan
 
 async def test_what_somebody_else_changed_meanwhile_is_not_overwritten(desk: Desk) -> None:
     many(desk)
-    args, context = Patch(patch=MANY), desk.context
+    args, context = PatchArgs(patch=MANY), desk.context
     foresee, recover = TOOLS["patch"].foresee, TOOLS["patch"].recover
     assert foresee
     assert recover
     desk.foreseen = dict(await foresee(args, context))
-    steps, _ = prepare(args, desk.workspace)
-    next(changeset.perform(desk.workspace, changeset.stage(desk.workspace, steps, context.key)))
+    steps, _ = prepare_patch(args, desk.workspace)
+    next(
+        changeset.commit_drafts(desk.workspace, changeset.stage_drafts(desk.workspace, steps, context.idempotency_key))
+    )
     desk.write("plain.txt", "mine now\n")
     with refused("unknown") as caught:
         await recover(args, desk.context)

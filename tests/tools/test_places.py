@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.core.tool import Judged, Result
-from sylph.tools import atomic, relocate
-from sylph.tools.workspace import changeable, entry, inside
+from sylph.core.tool import CallAssessment, ToolResult
+from sylph.tools.files import atomic_write, relocate
+from sylph.tools.files.workspace_paths import resolve_entry, resolve_inside, resolve_writable
 
 
 async def test_a_file_and_a_folder_are_moved(desk: Desk) -> None:
@@ -128,7 +128,7 @@ async def test_across_file_systems_it_is_copied_first(desk: Desk) -> None:
         await desk.use("move", path="trash:t1_c1", to="d")
         assert (desk.workspace / "d/a.txt").read_text() == "a"
     finally:
-        relocate.remove(desk.private)
+        relocate.remove_path(desk.private)
 
 
 async def foreseen(desk: Desk, name: str, **arguments: str) -> Any:
@@ -139,7 +139,7 @@ async def foreseen(desk: Desk, name: str, **arguments: str) -> Any:
     return args
 
 
-async def recovered(desk: Desk, name: str, args: object) -> Result | None:
+async def recovered(desk: Desk, name: str, args: object) -> ToolResult | None:
     recover = TOOLS[name].recover
     assert recover
     return await recover(args, desk.context)
@@ -159,7 +159,7 @@ async def test_after_a_crash_it_is_known_whether_it_was_done(desk: Desk, name: s
     args = await foreseen(desk, name, **arguments)
     assert await recovered(desk, name, args) is None
     await desk.use(name, **arguments)
-    assert (await recovered(desk, name, args) or Result(text="")).text.endswith("before Sylph was interrupted.")
+    assert (await recovered(desk, name, args) or ToolResult(text="")).text.endswith("before Sylph was interrupted.")
 
 
 @pytest.mark.parametrize("name", ["move", "delete"])
@@ -174,7 +174,7 @@ async def test_if_it_is_nowhere_nobody_can_tell(desk: Desk, name: str) -> None:
 async def test_half_a_copy_is_cleared_away(desk: Desk) -> None:
     desk.write("d/a.txt", "a")
     args = await foreseen(desk, "copy", path="d", to="e")
-    draft = atomic.draft_of(desk.workspace / "e", desk.context.key)
+    draft = atomic_write.draft_path(desk.workspace / "e", desk.context.idempotency_key)
     (draft / "half").mkdir(parents=True)
     assert await recovered(desk, "copy", args) is None
     assert not draft.exists()
@@ -187,9 +187,9 @@ async def test_half_a_move_across_file_systems_is_finished(desk: Desk) -> None:
     """As it is when the copy is whole and the old one was put aside."""
     source, target = desk.write("a.txt", "a"), desk.workspace / "b.txt"
     args = await foreseen(desk, "move", path="a.txt", to="b.txt")
-    key = desk.context.key
-    atomic.draft_of(target, key).write_text("a")
-    source.rename(relocate.aside_of(source, key))
+    key = desk.context.idempotency_key
+    atomic_write.draft_path(target, key).write_text("a")
+    source.rename(relocate.aside_path(source, key))
     assert await recovered(desk, "move", args)
     assert target.read_text() == "a"
     assert [path.name for path in desk.workspace.iterdir()] == ["b.txt"]
@@ -204,7 +204,7 @@ async def test_a_folder_that_is_there_is_no_trouble(desk: Desk) -> None:
 def test_each_says_beforehand_what_it_would_touch(desk: Desk) -> None:
     desk.write("a.txt", "a")
 
-    def judged(name: str, **arguments: str) -> Judged:
+    def judged(name: str, **arguments: str) -> CallAssessment:
         judge = TOOLS[name].judge
         assert judge
         return judge(msgspec.convert(arguments, TOOLS[name].args), desk.context)
@@ -264,13 +264,17 @@ def test_no_name_leads_out(desk: Desk, name: str, absolute: bool) -> None:
         for link, to in (("out", root.parent / "outside"), ("up", ".."), ("loop", "loop"), ("in/back", "../in")):
             (root / link).symlink_to(to)
     name = f"{root}/{name}" if absolute else name
-    for resolve in (inside, changeable, entry):
+    for resolve in (resolve_inside, resolve_writable, resolve_entry):
         try:
             path = resolve(root, name)
         except ToolError as error:
             assert error.trouble.message
             continue
-        real = Path(os.path.realpath(path.parent)) / path.name if resolve is entry else Path(os.path.realpath(path))
+        real = (
+            Path(os.path.realpath(path.parent)) / path.name
+            if resolve is resolve_entry
+            else Path(os.path.realpath(path))
+        )
         assert real.is_relative_to(root)
-        if resolve is entry:
+        if resolve is resolve_entry:
             assert path != root

@@ -3,8 +3,8 @@ import pytest
 from tests.tools.desk import Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import PlanUpdated, Step
-from sylph.engine.ready import parse
+from sylph.core.facts import PlanStep, PlanUpdated
+from sylph.engine.calls.judged_call import parse_arguments
 from sylph.tools.plan import PLAN
 
 
@@ -12,7 +12,7 @@ async def test_the_plan_is_kept_whole_as_a_fact(desk: Desk) -> None:
     steps = [{"text": "look", "status": "done"}, {"text": "cut", "status": "doing"}, {"text": "sew"}]
     result = await desk.use("plan", steps=[*steps, {"text": "iron", "status": "dropped"}])
     assert result.text == "Plan: 1 of 3 done; now: cut."
-    expected = (Step("look", "done"), Step("cut", "doing"), Step("sew"), Step("iron", "dropped"))
+    expected = (PlanStep("look", "done"), PlanStep("cut", "doing"), PlanStep("sew"), PlanStep("iron", "dropped"))
     assert desk.facts == [PlanUpdated(steps=expected)]
 
 
@@ -34,4 +34,4 @@ async def test_a_status_that_does_not_exist_is_not_accepted(desk: Desk) -> None:
 
 def test_a_wrong_status_is_told_with_those_there_are() -> None:
     with pytest.raises(ToolError, match="it may be 'doing', 'done', 'dropped', 'pending'"):
-        parse(PLAN, '{"steps": [{"text": "a", "status": "maybe"}]}')
+        parse_arguments(PLAN, '{"steps": [{"text": "a", "status": "maybe"}]}')

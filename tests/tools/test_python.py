@@ -7,15 +7,15 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.core.tool import Result
-from sylph.engine.runs import Runner
+from sylph.core.tool import ToolResult
+from sylph.engine.commands.runner_client import RunnerClient
 
 
 class Session:
     def __init__(self, desk: Desk) -> None:
         self.desk, self.number = desk, 0
 
-    async def run(self, code: str, **how: object) -> Result:
+    async def run(self, code: str, **how: object) -> ToolResult:
         self.number += 1
         self.desk.current = f"t1_c{self.number}"
         return await self.desk.use("python", code=code, **how)
@@ -23,7 +23,7 @@ class Session:
     def restart(self) -> None:
         """As if Sylph had died and come back."""
         self.desk.runner.close()
-        self.desk.runner = Runner(self.desk.runner.folder)
+        self.desk.runner = RunnerClient(self.desk.runner.folder)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def ended(desk: Desk) -> AsyncGenerator[None]:
         await desk.context.jobs.stop(job.id)
 
 
-def kind(result: Result) -> str:
+def kind(result: ToolResult) -> str:
     return result.trouble.kind if result.trouble else ""
 
 
@@ -132,7 +132,7 @@ async def test_code_of_a_call_that_is_given_up_is_stopped_and_that_is_found_late
     assert await tool.recover(args, context) is None
     task = asyncio.ensure_future(tool.run(args, context))
     async with asyncio.timeout(10):
-        while not context.jobs.taken("python-1", context.call):  # noqa: ASYNC110 - a file of another process
+        while not context.jobs.input_taken("python-1", context.call):  # noqa: ASYNC110 - a file of another process
             await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -6,10 +6,10 @@ import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 from tests.tools.pictures import GIF, JPEG, WEBP, pdf, png
 
-from sylph.core.tool import Judged
-from sylph.tools.images import LARGEST
-from sylph.tools.pdf import read as pdf_read
-from sylph.tools.read import Read
+from sylph.core.tool import CallAssessment
+from sylph.tools.files.read.images import LARGEST
+from sylph.tools.files.read.pdf import read_pdf as pdf_read
+from sylph.tools.files.read.read_file import ReadArgs
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_it_says_which_file_it_reads(desk: Desk) -> None:
     judge = TOOLS["read"].judge
     assert judge
     (desk.workspace / "link").symlink_to("real.txt")
-    assert judge(Read(path="link"), desk.context).reads == (str(desk.workspace / "real.txt"),)
+    assert judge(ReadArgs(path="link"), desk.context).reads == (str(desk.workspace / "real.txt"),)
     for odd in ("../outside/secret.txt", "a\0b", "", "output:t1_c1"):
-        assert judge(Read(path=odd), desk.context) == Judged("read", "safe")
+        assert judge(ReadArgs(path=odd), desk.context) == CallAssessment("read", "safe")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.tools.desk import PLACES, TOOLS, Desk, refused
 
-from sylph.tools import shell
-from sylph.tools.kin import living
+from sylph.tools.shell import command
+from sylph.tools.shell.process_tree import has_live_processes
 
 # Writes its own process id, which is also its session's, then goes on.
 SIGNED = "echo $$ > pid; "
@@ -79,7 +79,7 @@ async def test_a_command_runs_in_its_folder_with_its_variables(desk: Desk) -> No
 
 
 async def test_credentials_are_not_passed_on_and_nothing_prompts(desk: Desk) -> None:
-    tool = shell.shell(
+    tool = command.build_shell_tool(
         {"PATH": os.defpath, "OPENAI_API_KEY": "k1", "db_password": "k2", "GH_TOKEN": "k3", "HOME": "/h"}, PLACES
     )
     told = (await desk.use(tool, command="env")).text.splitlines()
@@ -88,7 +88,9 @@ async def test_credentials_are_not_passed_on_and_nothing_prompts(desk: Desk) -> 
 
 
 async def test_without_bash_the_plain_shell_does(desk: Desk) -> None:
-    assert (await desk.use(shell.shell({"PATH": "/nowhere"}, PLACES), command="echo hi")).text == "hi\n[exit 0]"
+    assert (
+        await desk.use(command.build_shell_tool({"PATH": "/nowhere"}, PLACES), command="echo hi")
+    ).text == "hi\n[exit 0]"
 
 
 @pytest.mark.parametrize("arguments", [{"command": "a\0b"}, {"command": "true", "env": {"A=B": "c"}}])
@@ -122,7 +124,7 @@ async def test_the_time_out_is_wall_clock_and_takes_everything_along(desk: Desk,
     assert result.trouble
     assert result.trouble.kind == "timed_out"
     assert "timed out after 0.3 s" in result.text.splitlines()[-1]
-    assert not living(session(desk))
+    assert not has_live_processes(session(desk))
 
 
 async def test_what_was_printed_before_and_at_the_time_out_is_told(desk: Desk) -> None:
@@ -145,13 +147,13 @@ async def test_a_child_that_keeps_the_output_open_does_not_hold_the_call(desk: D
     result = await desk.use("shell", command=SIGNED + "sleep 30 & echo done")
     assert time.monotonic() - began < 1.5
     assert result.text == "done\n[what it left running was ended]\n[exit 0]"
-    assert not living(session(desk))
+    assert not has_live_processes(session(desk))
 
 
 async def test_a_child_that_hides_its_output_is_not_left_behind_either(desk: Desk) -> None:
     result = await desk.use("shell", command=SIGNED + "timeout 30 sleep 30 >/dev/null 2>&1 & echo done")
     assert "[what it left running was ended]" in result.text
-    assert not living(session(desk))
+    assert not has_live_processes(session(desk))
 
 
 async def test_a_daemon_that_left_the_session_is_ended_too(desk: Desk) -> None:
@@ -159,7 +161,7 @@ async def test_a_daemon_that_left_the_session_is_ended_too(desk: Desk) -> None:
     result = await desk.use("shell", command="setsid sh -c 'echo $$ > daemon; exec sleep 30' & echo done; sleep 0.1")
     assert time.monotonic() - began < 1.5
     assert "[what it left running was ended]" in result.text
-    assert not living(int((desk.workspace / "daemon").read_text()))
+    assert not has_live_processes(int((desk.workspace / "daemon").read_text()))
 
 
 async def test_a_child_that_ends_soon_may_have_its_say(desk: Desk) -> None:
@@ -176,7 +178,7 @@ async def test_cancelling_ends_everything_within_a_second(desk: Desk, command: s
     with pytest.raises(asyncio.CancelledError):
         await call
     assert time.monotonic() - began < 1.0
-    assert not living(session(desk))
+    assert not has_live_processes(session(desk))
 
 
 async def test_cancelling_twice_still_leaves_nothing_behind(desk: Desk) -> None:
@@ -188,14 +190,14 @@ async def test_cancelling_twice_still_leaves_nothing_behind(desk: Desk) -> None:
     with pytest.raises(asyncio.CancelledError):
         await call
     # Nobody waits for it any more, and it is ended all the same.
-    await until(lambda: not living(session(desk)))
+    await until(lambda: not has_live_processes(session(desk)))
 
 
 async def test_no_descriptor_is_leaked(desk: Desk) -> None:
     await desk.use("shell", command="true")
     before = descriptors()
-    for command in ("true", "sleep 30 & true", "sleep 30"):
-        await desk.use("shell", command=command, seconds=0.2)
+    for line in ("true", "sleep 30 & true", "sleep 30"):
+        await desk.use("shell", command=line, seconds=0.2)
     with refused("too_large"):
         await desk.use("shell", command="#" * 3_000_000)
     assert descriptors() == before
@@ -214,7 +216,7 @@ async def test_endless_output_is_kept_in_bounded_memory(desk: Desk) -> None:
     assert result.text.endswith("xxx\nlast\n[exit 0]")
     assert "bytes dropped" in result.text
     assert len(result.text) < 11_000_000
-    assert sum(len(text) for text in desk.output) < shell.LIVE + 1
+    assert sum(len(text) for text in desk.output) < command.LIVE + 1
 
 
 async def test_the_preview_names_the_command_and_the_folder(desk: Desk) -> None:

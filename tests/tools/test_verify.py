@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.tools.desk import TOOLS, Desk, refused
 
-from sylph.tools.verify import Verify, verify
+from sylph.tools.files.verify_syntax import VerifyArgs, build_verify_tool
 
 GOOD = {
     "a.py": "x = 1\n",
@@ -71,7 +71,7 @@ async def test_what_it_cannot_check_it_says(desk: Desk) -> None:
     desk.write("a.zig", "x")
     desk.write("a.sh", "x")
     assert (await desk.use("verify_file", path="a.zig")).text == "a.zig: not checked, no check for .zig"
-    bare = verify({"PATH": "/nowhere"})
+    bare = build_verify_tool({"PATH": "/nowhere"})
     assert (await desk.use(bare, path="a.sh")).text == "a.sh: not checked, bash is not installed"
     with refused("not_found"):
         await desk.use("verify_file", path="nope.py")
@@ -80,7 +80,7 @@ async def test_what_it_cannot_check_it_says(desk: Desk) -> None:
 def test_the_program_it_would_run_is_told(desk: Desk) -> None:
     judge = TOOLS["verify_file"].judge
     assert judge
-    judged = judge(Verify(path="a.sh"), desk.context)
+    judged = judge(VerifyArgs(path="a.sh"), desk.context)
     path = str(desk.workspace / "a.sh")
     assert judged.reads == (path,)
     assert judged.commands[0].endswith(f"bash -n {path}")

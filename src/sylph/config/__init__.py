@@ -1,21 +1,31 @@
 """What was configured, and where it comes from."""
 
-from sylph.config.load import Config, Proxy, Terminal, load, locate
-from sylph.config.settings import Compaction, Limits, Model, Notify, Provider, Sandbox, Server, Settings, Web
+from sylph.config.load import Config, ProxyEnvironment, TerminalEnvironment, load_config, locate_config
+from sylph.config.settings import (
+    CompactionSettings,
+    LimitSettings,
+    ModelSettings,
+    NotifySettings,
+    ProviderSettings,
+    SandboxSettings,
+    ServerSettings,
+    Settings,
+    WebSettings,
+)
 
 __all__ = [
-    "Compaction",
+    "CompactionSettings",
     "Config",
-    "Limits",
-    "Model",
-    "Notify",
-    "Provider",
-    "Proxy",
-    "Sandbox",
-    "Server",
+    "LimitSettings",
+    "ModelSettings",
+    "NotifySettings",
+    "ProviderSettings",
+    "ProxyEnvironment",
+    "SandboxSettings",
+    "ServerSettings",
     "Settings",
-    "Terminal",
-    "Web",
-    "load",
-    "locate",
+    "TerminalEnvironment",
+    "WebSettings",
+    "load_config",
+    "locate_config",
 ]

@@ -9,26 +9,26 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sylph.config.keys import dotted, faults, leaves, put, split
-from sylph.config.settings import Provider, Settings
+from sylph.config.setting_path import find_faults, flatten_table, join_path, set_value, split_path
+from sylph.config.settings import ProviderSettings, Settings
 from sylph.core.errors import UserError
-from sylph.providers.table import variables
+from sylph.providers.vendors.table import vendor_variables
 
 # Each variable stands for one key of the file, and wins over it.
-VARIABLES = {"SYLPH_MODEL": "model", "SYLPH_LOG_LEVEL": "log_level", **variables()}
+SETTING_VARIABLES = {"SYLPH_MODEL": "model", "SYLPH_LOG_LEVEL": "log_level", **vendor_variables()}
 
 
-PASSPHRASE = "SYLPH_PASSPHRASE"
-SEARCH_KEYS = {"tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
+PASSPHRASE_VARIABLE = "SYLPH_PASSPHRASE"
+SEARCH_KEY_VARIABLES = {"tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
 
 
-class Proxy(Struct, frozen=True, kw_only=True):
+class ProxyEnvironment(Struct, frozen=True, kw_only=True):
     http: str = ""
     https: str = ""
     no: str = ""
 
 
-class Terminal(Struct, frozen=True, kw_only=True):
+class TerminalEnvironment(Struct, frozen=True, kw_only=True):
     """What the environment says about the terminal and the person's own programs."""
 
     kind: str = ""
@@ -49,90 +49,90 @@ class Config(Struct, frozen=True, kw_only=True):
     file: Path
     settings: Settings = Settings()
     origins: dict[str, str] = {}
-    proxy: Proxy = Proxy()
-    terminal: Terminal = Terminal()
+    proxy: ProxyEnvironment = ProxyEnvironment()
+    terminal: TerminalEnvironment = TerminalEnvironment()
     environ: dict[str, str] = {}
     """Without the passphrase: nobody who gets these variables needs it."""
     passphrase: str = ""
 
 
-def load(environ: Mapping[str, str], text: str | None = None) -> Config:
+def load_config(environ: Mapping[str, str], text: str | None = None) -> Config:
     """The configuration, from the environment and the file it names, or with another text in the place of the file's.
 
     Raises UserError where something is wrong.
     """
-    place = locate(environ)
-    told = read(place.file) if text is None else _tables(text, place.file)
-    origins = {key: str(place.file) for key, _ in leaves(told)}
-    for variable, key in VARIABLES.items():
+    place = locate_config(environ)
+    told = read_config_file(place.file) if text is None else _parse_toml(text, place.file)
+    origins = {key: str(place.file) for key, _ in flatten_table(told)}
+    for variable, key in SETTING_VARIABLES.items():
         # Where two stand for one key, the first of them counts.
-        if (value := environ.get(variable)) and origins.get(key) not in VARIABLES:
-            put(told, split(key), value.lower() if key == "log_level" else value)
+        if (value := environ.get(variable)) and origins.get(key) not in SETTING_VARIABLES:
+            set_value(told, split_path(key), value.lower() if key == "log_level" else value)
             origins[key] = variable
-    settings = _with_keys(settings_of(told, origins), environ, origins)
+    settings = _with_api_keys(convert_settings(told, origins), environ, origins)
     settings = _with_search_key(settings, environ, origins)
     return replace(place, settings=settings, origins=origins)
 
 
-def locate(environ: Mapping[str, str]) -> Config:
+def locate_config(environ: Mapping[str, str]) -> Config:
     """Where everything lies, with default settings: for what must work though the config file is wrong."""
-    home = _path(environ, "SYLPH_HOME", "~/.sylph")
+    home = _path_variable(environ, "SYLPH_HOME", "~/.sylph")
     return Config(
         home=home,
-        data=_path(environ, "SYLPH_DATA", str(home / "data")),
-        file=_path(environ, "SYLPH_CONFIG", str(home / "config.toml")),
-        proxy=_proxy(environ),
-        terminal=_terminal(environ),
-        environ={name: value for name, value in environ.items() if name != PASSPHRASE},
-        passphrase=environ.get(PASSPHRASE, ""),
+        data=_path_variable(environ, "SYLPH_DATA", str(home / "data")),
+        file=_path_variable(environ, "SYLPH_CONFIG", str(home / "config.toml")),
+        proxy=_read_proxy(environ),
+        terminal=_read_terminal(environ),
+        environ={name: value for name, value in environ.items() if name != PASSPHRASE_VARIABLE},
+        passphrase=environ.get(PASSPHRASE_VARIABLE, ""),
     )
 
 
-def read(file: Path) -> dict[str, Any]:
+def read_config_file(file: Path) -> dict[str, Any]:
     """The file's tables; none where there is no file."""
     try:
-        return _tables(file.read_text(encoding="utf-8"), file)
+        return _parse_toml(file.read_text(encoding="utf-8"), file)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad(f"{file} cannot be read: {error}", file) from error
+        raise _config_error(f"{file} cannot be read: {error}", file) from error
 
 
-def _tables(text: str, file: Path) -> dict[str, Any]:
+def _parse_toml(text: str, file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _bad(f"{file} is not valid TOML: {error}", file) from error
+        raise _config_error(f"{file} is not valid TOML: {error}", file) from error
 
 
-def settings_of(told: dict[str, Any], origins: Mapping[str, str]) -> Settings:
+def convert_settings(told: dict[str, Any], origins: Mapping[str, str]) -> Settings:
     """The typed settings, or a UserError that names the first wrong key and who set it."""
-    for fault in faults(told):
+    for fault in find_faults(told):
         where = next((source for key, source in origins.items() if key.startswith(fault.key)), "config")
-        raise _bad(f"{where}: {fault.key}: {fault.message}", Path(where))
+        raise _config_error(f"{where}: {fault.key}: {fault.message}", Path(where))
     return msgspec.convert(told, Settings)
 
 
-def _bad(message: str, source: Path) -> UserError:
-    first = f"change or unset {source}" if str(source) in VARIABLES else "sylph config edit"
+def _config_error(message: str, source: Path) -> UserError:
+    first = f"change or unset {source}" if str(source) in SETTING_VARIABLES else "sylph config edit"
     return UserError(message, kind="config", details={"source": source}, next=[first, "sylph config schema"])
 
 
-def _with_keys(settings: Settings, environ: Mapping[str, str], origins: dict[str, str]) -> Settings:
+def _with_api_keys(settings: Settings, environ: Mapping[str, str], origins: dict[str, str]) -> Settings:
     """The settings with each `api_key_env` looked up."""
-    found: dict[str, Provider] = {}
+    found: dict[str, ProviderSettings] = {}
     for name, provider in settings.providers.items():
         key = "" if provider.api_key else environ.get(provider.api_key_env, "")
         found[name] = replace(provider, api_key=key) if key else provider
         if key:
-            origins[dotted("providers", name, "api_key")] = provider.api_key_env
+            origins[join_path("providers", name, "api_key")] = provider.api_key_env
     return replace(settings, providers=found)
 
 
 def _with_search_key(settings: Settings, environ: Mapping[str, str], origins: dict[str, str]) -> Settings:
     """The settings with the key of the search service looked up."""
     search = settings.web.search
-    variable = search.api_key_env or SEARCH_KEYS.get(search.provider, "")
+    variable = search.api_key_env or SEARCH_KEY_VARIABLES.get(search.provider, "")
     key = "" if search.api_key else environ.get(variable, "")
     if not key:
         return settings
@@ -140,20 +140,20 @@ def _with_search_key(settings: Settings, environ: Mapping[str, str], origins: di
     return replace(settings, web=replace(settings.web, search=replace(search, api_key=key)))
 
 
-def _path(environ: Mapping[str, str], variable: str, default: str) -> Path:
+def _path_variable(environ: Mapping[str, str], variable: str, default: str) -> Path:
     return Path(environ.get(variable) or default).expanduser().absolute()
 
 
-def _proxy(environ: Mapping[str, str]) -> Proxy:
+def _read_proxy(environ: Mapping[str, str]) -> ProxyEnvironment:
     def told(name: str) -> str:
         return environ.get(name.lower()) or environ.get(name) or ""
 
-    return Proxy(http=told("HTTP_PROXY"), https=told("HTTPS_PROXY"), no=told("NO_PROXY"))
+    return ProxyEnvironment(http=told("HTTP_PROXY"), https=told("HTTPS_PROXY"), no=told("NO_PROXY"))
 
 
-def _terminal(environ: Mapping[str, str]) -> Terminal:
+def _read_terminal(environ: Mapping[str, str]) -> TerminalEnvironment:
     kind = environ.get("TERM", "")
-    return Terminal(
+    return TerminalEnvironment(
         kind=kind,
         colour=not environ.get("NO_COLOR") and kind != "dumb",
         editor=environ.get("VISUAL") or environ.get("EDITOR") or "",

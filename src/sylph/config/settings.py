@@ -5,29 +5,29 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from sylph.core.facts import Mode
-from sylph.core.permission import Rule
-from sylph.core.secret import HIDE
+from sylph.core.permission.secret_names import SECRET_FILE_NAMES
+from sylph.core.permission.types import PermissionRule
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-Call = Literal["asked", "ended", "budget"]
-Network = Literal["judged", "off", "on", "hosts"]
-Keep = Literal["auto", "keyring", "file"]
-Tls = Literal["off", "self"]
+NotifyOccasion = Literal["asked", "ended", "budget"]
+SandboxNetwork = Literal["judged", "off", "on", "hosts"]
+CredentialBackend = Literal["auto", "keyring", "file"]
+TlsMode = Literal["off", "self"]
 Dialect = Literal["", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"]
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the config file."""
 
 
-class Model(Part, frozen=True, kw_only=True):
+class ModelSettings(SettingsTable, frozen=True, kw_only=True):
     window: Annotated[int, Meta(ge=1, description="Context window in tokens.")] | None = None
     price_in: Annotated[float, Meta(ge=0, description="US dollars per million input tokens.")] | None = None
     price_out: Annotated[float, Meta(ge=0, description="US dollars per million output tokens.")] | None = None
     price_cached: Annotated[float, Meta(ge=0, description="US dollars per million cached input tokens.")] | None = None
 
 
-class Provider(Part, frozen=True, kw_only=True):
+class ProviderSettings(SettingsTable, frozen=True, kw_only=True):
     base_url: Annotated[str, Meta(description="Its address; for a provider that is known by name, another one.")] = ""
     dialect: Annotated[
         Dialect, Meta(description="What it speaks; empty for what the provider of that name speaks, else `chat`.")
@@ -38,10 +38,10 @@ class Provider(Part, frozen=True, kw_only=True):
     headers: dict[str, Annotated[str, Meta(description="A header that goes with every request.")]] = {}
     place: dict[str, Annotated[str, Meta(description="What fills a blank in the address: `region`, `project`.")]] = {}
     websocket: Annotated[bool, Meta(description="Speak `responses` over a WebSocket that stays open.")] = False
-    models: dict[str, Model] = {}
+    models: dict[str, ModelSettings] = {}
 
 
-class LocalModel(Part, frozen=True, kw_only=True):
+class LocalModelSettings(SettingsTable, frozen=True, kw_only=True):
     path: Annotated[
         str, Meta(description="A model file in GGUF; `sylph models add` checks one and writes it here.")
     ] = ""
@@ -51,15 +51,15 @@ class LocalModel(Part, frozen=True, kw_only=True):
     tools: Annotated[bool, Meta(description="Whether it is given tools; without them it can only chat.")] = False
 
 
-class Local(Part, frozen=True, kw_only=True):
-    models: dict[str, LocalModel] = {}
+class LocalSettings(SettingsTable, frozen=True, kw_only=True):
+    models: dict[str, LocalModelSettings] = {}
     threads: Annotated[int, Meta(ge=0, description="Threads of the runtime; 0 for all cores but one.")] = 0
     idle_seconds: Annotated[
         float, Meta(gt=0, description="Seconds after which a runtime that is not asked anything is let go.")
     ] = 300.0
 
 
-class Roles(Part, frozen=True, kw_only=True):
+class RoleSettings(SettingsTable, frozen=True, kw_only=True):
     scout: Annotated[str, Meta(description="Model that looks around before the work; the session's own if empty.")] = ""
     judge: Annotated[str, Meta(description="Model that judges results; the session's own if empty.")] = ""
     background: Annotated[
@@ -72,7 +72,7 @@ class Roles(Part, frozen=True, kw_only=True):
     ] = ()
 
 
-class Login(Part, frozen=True, kw_only=True):
+class LoginSettings(SettingsTable, frozen=True, kw_only=True):
     client_id: Annotated[
         str, Meta(description="The client that you may log in with. Sylph brings none: without it the login is off.")
     ] = ""
@@ -87,13 +87,14 @@ class Login(Part, frozen=True, kw_only=True):
     scope: Annotated[str, Meta(description="What the login is to be good for.")] = ""
 
 
-class Credentials(Part, frozen=True, kw_only=True):
+class CredentialSettings(SettingsTable, frozen=True, kw_only=True):
     keep: Annotated[
-        Keep, Meta(description="Where keys and logins are kept: in the system's keyring if there is one, or in files.")
+        CredentialBackend,
+        Meta(description="Where keys and logins are kept: in the system's keyring if there is one, or in files."),
     ] = "auto"
 
 
-class Limits(Part, frozen=True, kw_only=True):
+class LimitSettings(SettingsTable, frozen=True, kw_only=True):
     rounds: Annotated[int, Meta(ge=1, description="Model calls in one turn.")] = 250
     turn_seconds: Annotated[float, Meta(gt=0, description="How long one turn may take; no limit if unset.")] | None = (
         None
@@ -125,12 +126,12 @@ class Limits(Part, frozen=True, kw_only=True):
     output_bytes: Annotated[int, Meta(ge=1024, description="Bytes of a tool's output that the model sees.")] = 51_200
 
 
-class Compaction(Part, frozen=True, kw_only=True):
+class CompactionSettings(SettingsTable, frozen=True, kw_only=True):
     at: Annotated[float, Meta(gt=0, le=1, description="Summarise when this share of the window is used.")] = 0.75
     keep: Annotated[float, Meta(ge=0, lt=1, description="Share of the window that stays as it was said.")] = 0.3
 
 
-class Notify(Part, frozen=True, kw_only=True):
+class NotifySettings(SettingsTable, frozen=True, kw_only=True):
     webhook: Annotated[
         str, Meta(description="Address that gets each notification as JSON, with an idempotency key.")
     ] = ""
@@ -139,7 +140,7 @@ class Notify(Part, frozen=True, kw_only=True):
         Meta(description="Program that shows a notification; `{title}`, `{text}`, `{urgency}` are filled in."),
     ] = ()
     on: Annotated[
-        tuple[Call, ...],
+        tuple[NotifyOccasion, ...],
         Meta(
             description="What Sylph itself notifies of: `asked` (a question waits), `ended` (a turn is over), `budget` "
             "(80 % of one are used, or all of it)."
@@ -147,7 +148,7 @@ class Notify(Part, frozen=True, kw_only=True):
     ] = ()
 
 
-class Approvals(Part, frozen=True, kw_only=True):
+class ApprovalTimeSettings(SettingsTable, frozen=True, kw_only=True):
     wait_seconds: Annotated[float, Meta(gt=0, description="How long a question stands until silence means no.")] = (
         86_400.0
     )
@@ -157,7 +158,7 @@ class Approvals(Part, frozen=True, kw_only=True):
 SearchService = Literal["duckduckgo", "tavily", "brave", "searxng"]
 
 
-class Search(Part, frozen=True, kw_only=True):
+class SearchSettings(SettingsTable, frozen=True, kw_only=True):
     provider: Annotated[SearchService, Meta(description="Who searches the web. `duckduckgo` needs no key.")] = (
         "duckduckgo"
     )
@@ -171,7 +172,7 @@ class Search(Part, frozen=True, kw_only=True):
     ] = ""
 
 
-class Web(Part, frozen=True, kw_only=True):
+class WebSettings(SettingsTable, frozen=True, kw_only=True):
     allow: Annotated[
         tuple[str, ...],
         Meta(
@@ -185,13 +186,13 @@ class Web(Part, frozen=True, kw_only=True):
     browser_idle: Annotated[
         float, Meta(gt=0, description="Seconds after which a browser that is not used is closed.")
     ] = 300.0
-    search: Search = Search()
+    search: SearchSettings = SearchSettings()
 
 
-class Sandbox(Part, frozen=True, kw_only=True):
+class SandboxSettings(SettingsTable, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Confine commands. The agent has no way to change this.")] = True
     network: Annotated[
-        Network,
+        SandboxNetwork,
         Meta(
             description="Which commands reach the network: those judged `external` and allowed (`judged`), none, all, "
             "or all, but only the `hosts`. What only looks never does."
@@ -202,13 +203,13 @@ class Sandbox(Part, frozen=True, kw_only=True):
     ] = ()
     hide: Annotated[
         tuple[str, ...], Meta(description="Names of files in a workspace that no command can read, as globs.")
-    ] = HIDE
+    ] = SECRET_FILE_NAMES
     read: Annotated[
         tuple[str, ...], Meta(description="More folders under the home folder that commands may read.")
     ] = ()
 
 
-class Undo(Part, frozen=True, kw_only=True):
+class UndoSettings(SettingsTable, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Take a checkpoint before a call changes files.")] = True
     skip: Annotated[tuple[str, ...], Meta(description="Names of folders that commands may change unnoticed.")] = (
         "node_modules",
@@ -234,31 +235,31 @@ class Undo(Part, frozen=True, kw_only=True):
     ] = 30
 
 
-class Caps(Part, frozen=True, kw_only=True):
+class CapSettings(SettingsTable, frozen=True, kw_only=True):
     money: Annotated[float, Meta(gt=0, description="US dollars.")] | None = None
     tokens: Annotated[int, Meta(ge=1, description="Tokens, in and out, cached ones too.")] | None = None
     rounds: Annotated[int, Meta(ge=1, description="Model calls.")] | None = None
     seconds: Annotated[float, Meta(gt=0, description="Seconds that models and tools are at work.")] | None = None
 
 
-class Allowance(Part, frozen=True, kw_only=True):
-    day: Caps = Caps()
-    month: Caps = Caps()
+class LabelBudgetSettings(SettingsTable, frozen=True, kw_only=True):
+    day: CapSettings = CapSettings()
+    month: CapSettings = CapSettings()
 
 
-class Budget(Part, frozen=True, kw_only=True):
-    turn: Caps = Caps()
-    session: Caps = Caps()
-    tree: Caps = Caps()
-    day: Caps = Caps()
-    month: Caps = Caps()
-    labels: dict[str, Allowance] = {}
+class BudgetSettings(SettingsTable, frozen=True, kw_only=True):
+    turn: CapSettings = CapSettings()
+    session: CapSettings = CapSettings()
+    tree: CapSettings = CapSettings()
+    day: CapSettings = CapSettings()
+    month: CapSettings = CapSettings()
+    labels: dict[str, LabelBudgetSettings] = {}
     answer: Annotated[
         int, Meta(ge=256, description="Tokens of one answer at the most, where money or tokens are limited.")
     ] = 16_384
 
 
-class Redact(Part, frozen=True, kw_only=True):
+class RedactSettings(SettingsTable, frozen=True, kw_only=True):
     enabled: Annotated[
         bool, Meta(description="Put placeholders in the place of secrets in all that is sent and written.")
     ] = True
@@ -281,14 +282,14 @@ class Redact(Part, frozen=True, kw_only=True):
     ] = 30
 
 
-class Server(Part, frozen=True, kw_only=True):
+class ServerSettings(SettingsTable, frozen=True, kw_only=True):
     host: Annotated[
         str, Meta(min_length=1, description="Address to listen on; another than this machine's own needs TLS.")
     ] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 for any that is free.")] = 8090
-    tls: Annotated[Tls, Meta(description="`self` for a certificate that Sylph makes itself and keeps up to date.")] = (
-        "off"
-    )
+    tls: Annotated[
+        TlsMode, Meta(description="`self` for a certificate that Sylph makes itself and keeps up to date.")
+    ] = "off"
     tls_cert: Annotated[str, Meta(description="Your own certificate, with those that vouch for it, in PEM.")] = ""
     tls_key: Annotated[str, Meta(description="The private key of `tls_cert`; if empty it is in the same file.")] = ""
     names: Annotated[
@@ -324,7 +325,7 @@ class Server(Part, frozen=True, kw_only=True):
     ] = True
 
 
-class Logs(Part, frozen=True, kw_only=True):
+class LogSettings(SettingsTable, frozen=True, kw_only=True):
     to: Annotated[
         Literal["file", "stderr", "off"],
         Meta(description="Where the server writes what it does, as JSON lines: data/logs/server.log, stderr, nowhere."),
@@ -334,7 +335,7 @@ class Logs(Part, frozen=True, kw_only=True):
     keep: Annotated[int, Meta(ge=0, le=100, description="Earlier files that are kept.")] = 5
 
 
-class Telemetry(Part, frozen=True, kw_only=True):
+class TelemetrySettings(SettingsTable, frozen=True, kw_only=True):
     enabled: Annotated[
         bool, Meta(description="Send traces and metrics to an OpenTelemetry collector. Needs sylph[otel].")
     ] = False
@@ -347,28 +348,29 @@ class Telemetry(Part, frozen=True, kw_only=True):
     ] = False
 
 
-class Settings(Part, frozen=True, kw_only=True):
+class Settings(SettingsTable, frozen=True, kw_only=True):
     model: Annotated[str, Meta(description="Default model, as `provider/model`; the best one found if empty.")] = ""
     mode: Annotated[Mode, Meta(description="Default permission mode.")] = "ask"
-    providers: dict[str, Provider] = {}
-    local: Local = Local()
-    roles: Roles = Roles()
-    logins: dict[str, Login] = {}
-    credentials: Credentials = Credentials()
+    providers: dict[str, ProviderSettings] = {}
+    local: LocalSettings = LocalSettings()
+    roles: RoleSettings = RoleSettings()
+    logins: dict[str, LoginSettings] = {}
+    credentials: CredentialSettings = CredentialSettings()
     rules: Annotated[
-        tuple[Rule, ...], Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits.")
+        tuple[PermissionRule, ...],
+        Meta(description="Allow, ask or deny by tool, path, command, host; the first that fits."),
     ] = ()
-    approvals: Approvals = Approvals()
-    limits: Limits = Limits()
-    budget: Budget = Budget()
-    sandbox: Sandbox = Sandbox()
-    compaction: Compaction = Compaction()
-    notify: Notify = Notify()
-    web: Web = Web()
-    undo: Undo = Undo()
-    redact: Redact = Redact()
-    server: Server = Server()
+    approvals: ApprovalTimeSettings = ApprovalTimeSettings()
+    limits: LimitSettings = LimitSettings()
+    budget: BudgetSettings = BudgetSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    notify: NotifySettings = NotifySettings()
+    web: WebSettings = WebSettings()
+    undo: UndoSettings = UndoSettings()
+    redact: RedactSettings = RedactSettings()
+    server: ServerSettings = ServerSettings()
     probe: Annotated[bool, Meta(description="Look for model servers on this machine.")] = True
-    logs: Logs = Logs()
-    telemetry: Telemetry = Telemetry()
+    logs: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     log_level: Annotated[LogLevel, Meta(description="What the log on stderr tells.")] = "warning"

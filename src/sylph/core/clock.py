@@ -14,7 +14,7 @@ class Clock(Protocol):
         """Seconds that only ever grow; for durations."""
         ...
 
-    def elapsed(self, began: float, what: str) -> int:
+    def elapsed_ms(self, began: float, what: str) -> int:
         """Milliseconds since the tick `began`; `what` took them: a call by its id, an answer, the first word of it."""
         ...
 
@@ -34,7 +34,7 @@ class SystemClock:
     def ticks(self) -> float:
         return time.monotonic()
 
-    def elapsed(self, began: float, what: str) -> int:  # noqa: ARG002 - a replay wants to know
+    def elapsed_ms(self, began: float, what: str) -> int:  # noqa: ARG002 - a replay wants to know
         return round((self.ticks() - began) * 1000)
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:

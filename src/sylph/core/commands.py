@@ -2,25 +2,25 @@
 
 import msgspec
 
-from sylph.core.facts import Delivery, Mode
-from sylph.core.messages import Form, Image
-from sylph.core.permission import Rule
-from sylph.core.tool import Picture
+from sylph.core.facts import InputDelivery, Mode
+from sylph.core.messages import AnswerFormat, Image
+from sylph.core.permission.types import PermissionRule
+from sylph.core.tool import ImageData
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
     """Say something. While a turn runs it steers that turn, or waits for its end (`follow`)."""
 
     text: str
-    delivery: Delivery = "steer"
+    delivery: InputDelivery = "steer"
     key: str = ""
     actor: str = "user"
     dry_run: bool = False
-    files: tuple[Picture, ...] = ()
+    files: tuple[ImageData, ...] = ()
     """Pictures and documents that go with it."""
     images: tuple[Image, ...] = ()
     """The same, where the session has them already."""
-    form: Form | None = None
+    form: AnswerFormat | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Continue(msgspec.Struct, frozen=True):
     """Let a paused turn go on, or pick up a turn that a crash left open."""
 
 
-class Drop(msgspec.Struct, frozen=True):
+class AbandonTurn(msgspec.Struct, frozen=True):
     """Give up a turn that a crash left open: it ends as cancelled, and nothing of it is run."""
 
 
@@ -112,10 +112,10 @@ class SetRole(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
-class Revoke(msgspec.Struct, frozen=True, kw_only=True):
+class RevokeGrant(msgspec.Struct, frozen=True, kw_only=True):
     """Take back something that was allowed for the rest of the session."""
 
-    rule: Rule
+    rule: PermissionRule
     actor: str = "user"
 
 
@@ -139,7 +139,7 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True):
     on: bool = True
 
 
-class See(msgspec.Struct, frozen=True, kw_only=True):
+class MarkSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Say that a person has seen the session up to a fact."""
 
     upto: int
@@ -166,7 +166,7 @@ Command = (
     | Interrupt
     | Pause
     | Continue
-    | Drop
+    | AbandonTurn
     | Retry
     | Withdraw
     | Compact
@@ -176,11 +176,11 @@ Command = (
     | SetModel
     | SetBudget
     | SetRole
-    | Revoke
+    | RevokeGrant
     | Delete
     | Restore
     | Archive
     | Pin
-    | See
+    | MarkSeen
     | Undo
 )

@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 
-class Trouble(msgspec.Struct, frozen=True, omit_defaults=True):
+class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """An error as data: what every door shows and every log keeps."""
 
     kind: str
@@ -46,7 +46,7 @@ class SylphError(Exception):
     ) -> None:
         super().__init__(message)
         shown = {key: str(value) for key, value in (details or {}).items()}
-        self.trouble = Trouble(kind or self.kind, message, shown, tuple(next))
+        self.trouble = ErrorReport(kind or self.kind, message, shown, tuple(next))
 
 
 class ToolError(SylphError):
@@ -55,13 +55,13 @@ class ToolError(SylphError):
     kind = "tool_failed"
 
 
-class Refused(ToolError):
+class CallRefused(ToolError):
     """For the model: a rule or a person said no."""
 
     kind = "refused"
 
 
-class Unknown(ToolError):
+class OutcomeUnknown(ToolError):
     """For the model: whether the call took effect cannot be told; here is what is known."""
 
     kind = "unknown"
@@ -79,7 +79,7 @@ class StoreError(UserError):
     kind = "store_failed"
 
 
-class Conflict(StoreError):
+class LogConflict(StoreError):
     """The session's log has grown under us: somebody else is writing to it."""
 
     kind = "conflict"
@@ -132,7 +132,7 @@ FailureKind = Literal[
 ]
 
 # A second try may go better; everything else needs somebody to change something first.
-PASSING: frozenset[str] = frozenset(
+RETRYABLE_FAILURES: frozenset[str] = frozenset(
     {"rate_limited", "overloaded", "server_error", "network", "timeout", "format", "cut"}
 )
 
@@ -162,5 +162,5 @@ class ProviderError(SylphError):
         """Whether somebody has seen a part of the answer: then it is not asked for again, here or elsewhere."""
 
     @property
-    def passing(self) -> bool:
-        return self.failure in PASSING
+    def is_retryable(self) -> bool:
+        return self.failure in RETRYABLE_FAILURES

@@ -4,27 +4,27 @@ from typing import ClassVar, Final
 
 import msgspec
 
-VERSION: Final = 1
+ENVELOPE_VERSION: Final = 1
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EventBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an event says. `wire` is its name outside this process."""
 
     wire: ClassVar[str] = ""
 
 
-class Fact(Body, frozen=True, kw_only=True):
+class Fact(EventBody, frozen=True, kw_only=True):
     """Something that happened and must survive a restart."""
 
     # A durable fact is on the disk (not only in the kernel) before anybody is told of it.
     durable: ClassVar[bool] = False
 
 
-class Signal(Body, frozen=True, kw_only=True):
+class Signal(EventBody, frozen=True, kw_only=True):
     """Live progress. Shown and forgotten."""
 
 
-class Carried(Fact, frozen=True, kw_only=True):
+class UnreadableRecord(Fact, frozen=True, kw_only=True):
     """A record this version cannot read: a newer type, a newer version, or a damaged one. Kept as it came."""
 
     type: str
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     seq: int
     ts: int
-    body: Body
+    body: EventBody
     turn: str = ""
     actor: str = "sylph"
     cause: int = 0
@@ -46,25 +46,25 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def type(self) -> str:
-        return self.body.type if isinstance(self.body, Carried) else self.body.wire
+        return self.body.type if isinstance(self.body, UnreadableRecord) else self.body.wire
 
 
-class Head(msgspec.Struct, frozen=True):
+class LogHead(msgspec.Struct, frozen=True):
     """Where a session's log ends: what the next record must follow."""
 
     seq: int = 0
     hash: str = ""
 
 
-def data_of(body: Body) -> bytes:
+def encode_body(body: EventBody) -> bytes:
     """The `data` of an event, as it is written and hashed."""
-    return body.raw if isinstance(body, Carried) else msgspec.json.encode(body)
+    return body.raw if isinstance(body, UnreadableRecord) else msgspec.json.encode(body)
 
 
-def line_of(event: Event) -> bytes:
+def encode_event(event: Event) -> bytes:
     """The event as one line of JSON: the pinned contract of `--json`."""
     head = {
-        "v": VERSION,
+        "v": ENVELOPE_VERSION,
         "session": event.session,
         "seq": event.seq,
         "turn": event.turn,
@@ -73,13 +73,13 @@ def line_of(event: Event) -> bytes:
         "actor": event.actor,
         "cause": event.cause,
         "hash": event.hash,
-        "data": msgspec.Raw(_json_or_text(event.body)),
+        "data": msgspec.Raw(_encode_data(event.body)),
     }
     return msgspec.json.encode(head)
 
 
-def _json_or_text(body: Body) -> bytes:
-    if not isinstance(body, Carried):
+def _encode_data(body: EventBody) -> bytes:
+    if not isinstance(body, UnreadableRecord):
         return msgspec.json.encode(body)
     try:
         msgspec.json.decode(body.raw)

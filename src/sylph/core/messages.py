@@ -44,7 +44,7 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it is a picture of, for the model and the person."""
 
 
-class Form(msgspec.Struct, frozen=True, omit_defaults=True):
+class AnswerFormat(msgspec.Struct, frozen=True, omit_defaults=True):
     """How the answer to a message is wanted, where it matters."""
 
     schema: str = ""
@@ -55,7 +55,7 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     """How much to think."""
 
 
-class Native(msgspec.Struct, frozen=True):
+class NativeItems(msgspec.Struct, frozen=True):
     """An answer as its model's service told it, reasoning with its signatures included.
 
     Sent back byte for byte to the same `provider/model`; for any other one it does not exist.
@@ -74,4 +74,4 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     call: str = ""
     reasoning: str = ""
     images: tuple[Image, ...] = ()
-    native: Native | None = None
+    native: NativeItems | None = None

@@ -6,11 +6,11 @@ from msgspec import Struct, field
 
 from sylph.core.tool import Tool
 
-Section = Callable[[], str]
+PromptSection = Callable[[], str]
 """A part of the byte-stable head of the prompt; asked once per session."""
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class PrepareContext(Struct, frozen=True, kw_only=True):
     """What a note may look at before a turn begins."""
 
     session: str
@@ -20,18 +20,18 @@ class Situation(Struct, frozen=True, kw_only=True):
     now: int
     chat_only: bool = False
     """The model gets no tools: what is only of use with them need not be told."""
-    told: Mapping[str, str] = field(default_factory=dict[str, str])
+    last_notes: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was told last, by topic: who has nothing more to say on a topic may have to take it back."""
 
 
-class Note(Struct, frozen=True):
+class ContextNote(Struct, frozen=True):
     """Late context: told to the model when `text` differs from what was told last under this topic."""
 
     topic: str
     text: str
 
 
-Prepare = Callable[[Situation], Awaitable[Iterable[Note]]]
+PrepareStep = Callable[[PrepareContext], Awaitable[Iterable[ContextNote]]]
 
 
 class Plugin(Struct, frozen=True, kw_only=True):
@@ -39,11 +39,11 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
     name: str
     tools: tuple[Tool, ...] = ()
-    sections: tuple[Section, ...] = ()
-    prepare: tuple[Prepare, ...] = ()
+    sections: tuple[PromptSection, ...] = ()
+    prepare: tuple[PrepareStep, ...] = ()
 
 
-def merge(plugins: Iterable[Plugin]) -> Plugin:
+def merge_plugins(plugins: Iterable[Plugin]) -> Plugin:
     """Many plugins as one, in order."""
     parts = tuple(plugins)
     return Plugin(

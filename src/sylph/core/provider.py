@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from sylph.core.messages import Message, ToolCall, Usage
 
-Finish = Literal["stop", "calls", "length", "filtered"]
+FinishReason = Literal["stop", "calls", "length", "filtered"]
 Effort = Literal["", "none", "low", "medium", "high"]
 
 
@@ -20,7 +20,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ModelRequest(Struct, frozen=True, kw_only=True):
     """One question to one model. `system` and `tools` are the byte-stable head, `messages` only ever grow."""
 
     model: str
@@ -42,15 +42,15 @@ class Request(Struct, frozen=True, kw_only=True):
     """The bytes of a message's image by its digest; None where they are gone."""
 
 
-class Text(Struct, frozen=True):
+class TextChunk(Struct, frozen=True):
     text: str
 
 
-class Reasoning(Struct, frozen=True):
+class ReasoningChunk(Struct, frozen=True):
     text: str
 
 
-class Arguments(Struct, frozen=True):
+class ArgumentsChunk(Struct, frozen=True):
     """A piece of the arguments of the call number `index`."""
 
     index: int
@@ -58,15 +58,15 @@ class Arguments(Struct, frozen=True):
     text: str
 
 
-class Alive(Struct, frozen=True):
+class KeepAlive(Struct, frozen=True):
     """The service sent something that carries nothing: a keep-alive, an empty delta."""
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class ModelReply(Struct, frozen=True, kw_only=True):
     """The last thing a stream yields. The calls' ids are the provider's own; the engine gives them its own."""
 
     text: str
-    finish: Finish
+    finish: FinishReason
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
@@ -74,7 +74,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     """The answer as JSON in the service's own words, where parts of it must go back unchanged (messages.Native)."""
 
 
-Chunk = Text | Reasoning | Arguments | Alive | Reply
+Chunk = TextChunk | ReasoningChunk | ArgumentsChunk | KeepAlive | ModelReply
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -106,11 +106,11 @@ class Provider(Protocol):
     @property
     def name(self) -> str: ...
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: ModelRequest) -> bytes:
         """The exact bytes that would go out; equal requests give equal bytes."""
         ...
 
-    def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
+    def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:
         """Sends `body` once. Raises ProviderError; the last chunk is a Reply."""
         ...
 
@@ -126,7 +126,7 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Learning(Protocol):
+class LearningProvider(Protocol):
     """A provider that has to find something out about a model before it can put a request into words."""
 
     async def learn(self, model: str) -> None:

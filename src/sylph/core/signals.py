@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sylph.core.errors import Trouble
+from sylph.core.errors import ErrorReport
 from sylph.core.events import Signal
 
 
@@ -46,14 +46,14 @@ class Progress(Signal, frozen=True, kw_only=True):
     text: str
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class PartialCall(Struct, frozen=True, kw_only=True):
     """The arguments of a call, as far as the model has written them."""
 
     name: str
     text: str
 
 
-class Live(Signal, frozen=True, kw_only=True):
+class LiveSnapshot(Signal, frozen=True, kw_only=True):
     """All that is being written, for a reader that came late or has missed some: it takes the place of all pieces
     before it. `outputs` is what each running call has printed, or the end of that.
     """
@@ -61,7 +61,7 @@ class Live(Signal, frozen=True, kw_only=True):
     wire: ClassVar[str] = "live"
     text: str = ""
     reasoning: str = ""
-    calls: tuple[Written, ...] = ()
+    calls: tuple[PartialCall, ...] = ()
     outputs: dict[str, str] = {}
     progress: str = ""
 
@@ -70,7 +70,7 @@ class SessionFailed(Signal, frozen=True, kw_only=True):
     """The session cannot go on: its log cannot be written, so this cannot be a fact."""
 
     wire: ClassVar[str] = "session.failed"
-    trouble: Trouble
+    trouble: ErrorReport
 
 
 class SessionPurged(Signal, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ SIGNALS: tuple[type[Signal], ...] = (
     ArgsDelta,
     ToolOutput,
     Progress,
-    Live,
+    LiveSnapshot,
     SessionFailed,
     SessionPurged,
     Lagged,

@@ -7,21 +7,21 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from sylph.core.deliveries import Notice
-from sylph.core.errors import Trouble
-from sylph.core.facts import Effect, Fact, Recourse, Risk
-from sylph.core.permission import NOWHERE, Reach
+from sylph.core.command_run import BackgroundJobs, CommandRunner
+from sylph.core.errors import ErrorReport
+from sylph.core.facts import Effect, Fact, RecoveryMethod, Risk
+from sylph.core.facts.delivery import Notification
+from sylph.core.permission.types import NO_ACCESS, AccessSummary
 from sylph.core.provider import ToolSpec
-from sylph.core.run import Jobs, Runs
 
-LONG, MANY = 500, 50
+MAX_ITEM_CHARS, MAX_ITEMS = 500, 50
 
 
-class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every tool's arguments; their JSON Schema is made from the fields."""
 
 
-class Picture(Struct, frozen=True, kw_only=True):
+class ImageData(Struct, frozen=True, kw_only=True):
     """An image for the model to look at; `media` is its type, like image/png."""
 
     data: bytes
@@ -29,18 +29,18 @@ class Picture(Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ToolResult(Struct, frozen=True, kw_only=True):
     """What a call came to. `text` is the whole output; the executor cuts what the model sees."""
 
     text: str
     ok: bool = True
     exit: int | None = None
-    trouble: Trouble | None = None
+    trouble: ErrorReport | None = None
     dry: bool = False
-    images: tuple[Picture, ...] = ()
+    images: tuple[ImageData, ...] = ()
 
 
-class Judged(Struct, frozen=True):
+class CallAssessment(Struct, frozen=True):
     """What this call, with these arguments, would do to the world: as much of it as can be told beforehand.
 
     Paths are absolute, with links followed as far as they lead.
@@ -63,35 +63,35 @@ class Judged(Struct, frozen=True):
     """Whether it asks to run outside of the sandbox; that is a person's to allow, each time."""
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> AccessSummary:
         """The same for the log, where nobody reads what is endless."""
         if not (self.reads or self.writes or self.hosts or self.commands or self.outside or self.why):
-            return NOWHERE
-        return Reach(
-            reads=_short(self.reads),
-            writes=_short(self.writes),
-            hosts=_short(self.hosts),
-            commands=_short(self.commands),
+            return NO_ACCESS
+        return AccessSummary(
+            reads=_shorten_items(self.reads),
+            writes=_shorten_items(self.writes),
+            hosts=_shorten_items(self.hosts),
+            commands=_shorten_items(self.commands),
             outside=self.outside,
-            why=self.why[:LONG],
+            why=self.why[:MAX_ITEM_CHARS],
         )
 
 
-def _short(items: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(item[:LONG] for item in items[:MANY])
+def _shorten_items(items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(item[:MAX_ITEM_CHARS] for item in items[:MAX_ITEMS])
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class UserQuestion(Struct, frozen=True, kw_only=True):
     text: str
     choices: tuple[str, ...] = ()
     free: bool = True
 
 
-async def _nobody(_: Notice) -> Sequence[str]:
+async def _notify_nobody(_: Notification) -> Sequence[str]:
     return ()
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class ToolContext(Struct, frozen=True, kw_only=True):
     """All a tool may touch."""
 
     session: str
@@ -102,17 +102,17 @@ class Context(Struct, frozen=True, kw_only=True):
     """Shows a piece of output while the call runs."""
     emit: Callable[[Fact], Awaitable[object]]
     """Writes a fact of the tool's own (the plan does)."""
-    ask: Callable[[Sequence[Question]], Awaitable[Sequence[str]]]
+    ask: Callable[[Sequence[UserQuestion]], Awaitable[Sequence[str]]]
     """Asks the person; raises Refused where nobody is there to answer."""
-    whole: Callable[[str], Awaitable[str | None]]
+    full_output: Callable[[str], Awaitable[str | None]]
     """The full output of an earlier call of this session, by the call's id."""
-    runs: Runs
+    runner: CommandRunner
     """Runs a command so that its outcome is known even if Sylph is killed meanwhile."""
-    jobs: Jobs
+    jobs: BackgroundJobs
     """The session's commands in the background."""
     private: Path
     """A folder of this session's own outside of the workspace, made by whoever needs it."""
-    post: Callable[[Notice], Awaitable[Sequence[str]]] = _nobody
+    notify: Callable[[Notification], Awaitable[Sequence[str]]] = _notify_nobody
     """Records a message to the person, once for this call; returns on which ways it is delivered."""
     memory: int = 0
     """Bytes that a command and its children may use together; 0 for no limit."""
@@ -120,16 +120,16 @@ class Context(Struct, frozen=True, kw_only=True):
     """In a recovery: what was written down before the effect."""
 
     @property
-    def key(self) -> str:
+    def idempotency_key(self) -> str:
         """Names this call for good, in a recovery too: what a service can know a repeated request by."""
         return f"{self.session}.{self.call}"
 
 
-Run = Callable[[Any, Context], Awaitable[Result]]
-Foresee = Callable[[Any, Context], Awaitable[Mapping[str, str]]]
-Recover = Callable[[Any, Context], Awaitable[Result | None]]
-Preview = Callable[[Any, Context], Awaitable[str]]
-Judge = Callable[[Any, Context], Judged]
+Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+Foresee = Callable[[Any, ToolContext], Awaitable[Mapping[str, str]]]
+Recover = Callable[[Any, ToolContext], Awaitable[ToolResult | None]]
+Preview = Callable[[Any, ToolContext], Awaitable[str]]
+Judge = Callable[[Any, ToolContext], CallAssessment]
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -137,11 +137,11 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     name: str
     description: str
-    args: type[Args]
+    args: type[ToolArgs]
     run: Run
     effect: Effect
     risk: Risk = "safe"
-    recourse: Recourse = "unknowable"
+    recourse: RecoveryMethod = "unknowable"
     preview: Preview | None = None
     """What a call would do, without doing it: the dry run, and what an approval shows."""
     judge: Judge | None = None
@@ -157,20 +157,20 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, schema_of(self.args))
+        return ToolSpec(self.name, self.description, args_schema(self.args))
 
 
-def schema_of(args: type[Args]) -> dict[str, Any]:
+def args_schema(args: type[ToolArgs]) -> dict[str, Any]:
     """The JSON Schema of `args`, inlined and without Python's class names."""
     (schema,), parts = msgspec.json.schema_components([args], ref_template="#/$defs/{name}")
     own = dict(parts[schema["$ref"].rpartition("/")[2]])
     own.pop("title", None)
     own.pop("description", None)
-    others = {name: _lean(part) for name, part in parts.items() if name != args.__name__}
-    return {**_lean(own), "$defs": others} if others else _lean(own)
+    others = {name: _strip_schema(part) for name, part in parts.items() if name != args.__name__}
+    return {**_strip_schema(own), "$defs": others} if others else _strip_schema(own)
 
 
-def _lean(schema: dict[str, Any]) -> dict[str, Any]:
+def _strip_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Without what goes without saying: that no text is no text, and no is no. It is paid for in every prompt."""
     fields: dict[str, dict[str, Any]] = schema.get("properties", {})
     kept = {

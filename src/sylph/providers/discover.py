@@ -9,35 +9,35 @@ from msgspec import Struct, field
 
 from sylph.core.errors import ProviderError
 from sylph.core.provider import ModelInfo
-from sylph.net.http import Client
-from sylph.providers.choose import best
+from sylph.net.http_client import HttpClient
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.kept import Kept
-from sylph.providers.speak import speak
-from sylph.providers.table import ROWS, row
+from sylph.providers.model_list_cache import ModelListCache
+from sylph.providers.registry import create_provider
+from sylph.providers.vendors.model_ranking import pick_best_model
+from sylph.providers.vendors.table import VENDORS, find_vendor
 
 # Where model servers usually listen on this machine.
-LOCAL: Mapping[str, str] = {row.name: row.base_url for row in ROWS if row.local}
+LOCAL_URLS: Mapping[str, str] = {row.name: row.base_url for row in VENDORS if row.local}
 # A server on this machine answers at once or not at all; a service in the net may take a moment.
 PROBE_SECONDS = 0.3
 ASK_SECONDS = 10.0
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class DiscoverySettings(Struct, frozen=True, kw_only=True):
     """The services that are set up, most wanted first, and whether and where to look for more on this machine."""
 
     providers: tuple[Endpoint, ...] = ()
-    twins: tuple[Endpoint, ...] = ()
+    unlisted: tuple[Endpoint, ...] = ()
     """The same services in another dialect, and those that nobody chose: used where they are named, and not listed."""
     probe: bool = True
-    places: Mapping[str, str] = field(default_factory=lambda: LOCAL)
-    lists: Path | None = None
+    local_urls: Mapping[str, str] = field(default_factory=lambda: LOCAL_URLS)
+    cache_folder: Path | None = None
     """Where the lists of models are kept."""
-    packaged: Endpoint | None = None
+    local_endpoint: Endpoint | None = None
     """The models in files of this machine, which have to be started first."""
 
 
-class Found(Struct, frozen=True):
+class DiscoveredModel(Struct, frozen=True):
     """A model that can be used now, and why we think so."""
 
     provider: Endpoint
@@ -45,41 +45,47 @@ class Found(Struct, frozen=True):
     why: str
 
 
-def configured(settings: Settings) -> tuple[Endpoint, ...]:
+def configured_endpoints(settings: DiscoverySettings) -> tuple[Endpoint, ...]:
     return settings.providers
 
 
-def local(settings: Settings) -> tuple[Endpoint, ...]:
+def local_endpoints(settings: DiscoverySettings) -> tuple[Endpoint, ...]:
     """Where model servers usually listen on this machine, without what is configured anyway."""
     if not settings.probe:
         return ()
     taken = {known for endpoint in settings.providers for known in (endpoint.name, endpoint.base_url)}
-    places = ((name, url) for name, url in settings.places.items() if not {name, url} & taken)
+    places = ((name, url) for name, url in settings.local_urls.items() if not {name, url} & taken)
     return tuple(
-        Endpoint(name=name, base_url=url, dialect=row(name).dialect, local=True, kept=kept(settings.lists, name, url))
+        Endpoint(
+            name=name,
+            base_url=url,
+            dialect=find_vendor(name).dialect,
+            local=True,
+            model_list_cache=open_model_cache(settings.cache_folder, name, url),
+        )
         for name, url in places
     )
 
 
-def kept(folder: Path | None, name: str, url: str) -> Kept | None:
-    return Kept(folder, name, url) if folder else None
+def open_model_cache(folder: Path | None, name: str, url: str) -> ModelListCache | None:
+    return ModelListCache(folder, name, url) if folder else None
 
 
-def offered(settings: Settings) -> tuple[Endpoint, ...]:
+def listed_endpoints(settings: DiscoverySettings) -> tuple[Endpoint, ...]:
     """Every service whose models can be listed."""
-    packaged = (settings.packaged,) if settings.packaged else ()
-    return (*settings.providers, *local(settings), *packaged)
+    packaged = (settings.local_endpoint,) if settings.local_endpoint else ()
+    return (*settings.providers, *local_endpoints(settings), *packaged)
 
 
-def named(settings: Settings) -> tuple[Endpoint, ...]:
+def all_endpoints(settings: DiscoverySettings) -> tuple[Endpoint, ...]:
     """Every service that a model can be asked of."""
-    return (*offered(settings), *settings.twins)
+    return (*listed_endpoints(settings), *settings.unlisted)
 
 
-async def first(settings: Settings, client: Client) -> Found | None:
+async def find_first_model(settings: DiscoverySettings, client: HttpClient) -> DiscoveredModel | None:
     """The best model of the most wanted service that answers. All are asked at once; nobody waits for the rest."""
-    asked = [asyncio.ensure_future(_told(endpoint, client)) for endpoint in settings.providers]
-    asked += [asyncio.ensure_future(_running(endpoint, client)) for endpoint in local(settings)]
+    asked = [asyncio.ensure_future(_best_configured(endpoint, client)) for endpoint in settings.providers]
+    asked += [asyncio.ensure_future(_best_running(endpoint, client)) for endpoint in local_endpoints(settings)]
     try:
         for task in asked:
             if (found := await task).model:
@@ -91,30 +97,30 @@ async def first(settings: Settings, client: Client) -> Found | None:
         await asyncio.gather(*asked, return_exceptions=True)
 
 
-async def find(settings: Settings, client: Client) -> tuple[Found, ...]:
+async def find_models(settings: DiscoverySettings, client: HttpClient) -> tuple[DiscoveredModel, ...]:
     """The best model of every service that answers; what is configured comes before what merely runs."""
     async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(_told(endpoint, client)) for endpoint in settings.providers]
-        asked += [group.create_task(_running(endpoint, client)) for endpoint in local(settings)]
+        asked = [group.create_task(_best_configured(endpoint, client)) for endpoint in settings.providers]
+        asked += [group.create_task(_best_running(endpoint, client)) for endpoint in local_endpoints(settings)]
     return tuple(found for task in asked if (found := task.result()).model)
 
 
-async def ask(endpoint: Endpoint, client: Client) -> tuple[ModelInfo, ...]:
+async def fetch_models(endpoint: Endpoint, client: HttpClient) -> tuple[ModelInfo, ...]:
     """The models of a service, as it lists them now; the list is kept. Raises ProviderError."""
-    models = await speak(endpoint, client).models()
-    if endpoint.kept and models:
-        endpoint.kept.write(models)
+    models = await create_provider(endpoint, client).models()
+    if endpoint.model_list_cache and models:
+        endpoint.model_list_cache.write(models)
     return models
 
 
-async def listed(endpoint: Endpoint, client: Client, seconds: float = ASK_SECONDS) -> tuple[ModelInfo, ...]:
+async def list_models(endpoint: Endpoint, client: HttpClient, seconds: float = ASK_SECONDS) -> tuple[ModelInfo, ...]:
     """The models of a service; none if it does not answer in time, or not with a list."""
-    last = endpoint.kept.read() if endpoint.kept and not endpoint.local else None
-    if last and last.fresh:
+    last = endpoint.model_list_cache.read() if endpoint.model_list_cache and not endpoint.local else None
+    if last and last.is_fresh:
         return last.models
     try:
         async with asyncio.timeout(seconds):
-            return await ask(endpoint, client)
+            return await fetch_models(endpoint, client)
     except (ProviderError, TimeoutError):
         return ()
 
@@ -131,12 +137,16 @@ def ollama_url(host: str) -> str:
     return f"{parts.scheme or 'http'}://{name}:{port}{path}"
 
 
-async def _told(endpoint: Endpoint, client: Client) -> Found:
+async def _best_configured(endpoint: Endpoint, client: HttpClient) -> DiscoveredModel:
     """The best of what a service lists; where it lists nothing, of what the configuration says it has."""
-    models = await listed(endpoint, client)
-    return Found(endpoint, best([info.name for info in models] or endpoint.models), "it is configured")
+    models = await list_models(endpoint, client)
+    return DiscoveredModel(
+        endpoint, pick_best_model([info.name for info in models] or endpoint.models), "it is configured"
+    )
 
 
-async def _running(endpoint: Endpoint, client: Client) -> Found:
-    models = await listed(endpoint, client, PROBE_SECONDS)
-    return Found(endpoint, best(info.name for info in models), f"it answers at {endpoint.base_url}")
+async def _best_running(endpoint: Endpoint, client: HttpClient) -> DiscoveredModel:
+    models = await list_models(endpoint, client, PROBE_SECONDS)
+    return DiscoveredModel(
+        endpoint, pick_best_model(info.name for info in models), f"it answers at {endpoint.base_url}"
+    )

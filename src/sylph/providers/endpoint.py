@@ -8,26 +8,26 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sylph.core.provider import ModelInfo
-from sylph.net.address import is_loopback
-from sylph.net.http import Timeouts
-from sylph.providers.kept import Kept
+from sylph.net.http_client import HttpTimeouts
+from sylph.net.url import is_loopback
+from sylph.providers.model_list_cache import ModelListCache
 
-SECRET = 8
+MIN_SECRET_LENGTH = 8
 
 
-class Login(Protocol):
+class TokenSource(Protocol):
     """A way in that has to be kept fresh. Refreshing happens once, however many ask."""
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         """A token that is good now. Raises ProviderError("auth") where the person has to log in again."""
         ...
 
-    async def renewed(self, stale: str) -> str:
+    async def renew_token(self, stale: str) -> str:
         """Another one, for a service that did not take `stale`."""
         ...
 
     @property
-    def given(self) -> str:
+    def last_token(self) -> str:
         """The token that was given out last, so that it can be kept out of messages."""
         ...
 
@@ -39,7 +39,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     base_url: str
     dialect: str = "chat"
     """Which wire language it speaks: a name in `speak.DIALECTS`."""
-    login: Login | None = None
+    login: TokenSource | None = None
     """Where it is not a fixed key that opens the door."""
     api_key: str = ""
     key_from: str = ""
@@ -52,53 +52,53 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     quirks: frozenset[str] = frozenset()
     """What it takes or minds beside its dialect: see `table.Quirk`."""
     websocket: bool = False
-    own: bool = True
+    is_official: bool = True
     """Whether this is the vendor's own address, and not a server that claims to speak like it."""
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    timeouts: HttpTimeouts = field(default_factory=HttpTimeouts)
     models: Mapping[str, ModelInfo] = field(default_factory=dict[str, ModelInfo])
     local: bool = False
-    kept: Kept | None = None
+    model_list_cache: ModelListCache | None = None
     """What it last said of its models."""
 
     def __repr__(self) -> str:
         """Names it, and keeps its key and headers to itself."""
         return f"Endpoint({self.name!r}, {self.base_url!r})"
 
-    async def key(self, stale: str = "") -> str:
+    async def resolve_key(self, stale: str = "") -> str:
         """What opens the door now; another one where `stale` did not. Empty where nothing is needed."""
         if self.login is None:
             return self.api_key.strip()
-        return await (self.login.renewed(stale) if stale else self.login.token())
+        return await (self.login.renew_token(stale) if stale else self.login.get_token())
 
-    async def opened(self, stale: str = "") -> dict[str, str]:
+    async def auth_headers(self, stale: str = "") -> dict[str, str]:
         """The headers that let us in now: the key, and what is configured."""
-        return self.carrying(await self.key(stale))
+        return self.headers_with_key(await self.resolve_key(stale))
 
-    def carrying(self, key: str) -> dict[str, str]:
+    def headers_with_key(self, key: str) -> dict[str, str]:
         """The headers of a request with this key."""
         if not key:
             return dict(self.headers)
         name, value = (self.key_header, key) if self.key_header else ("Authorization", f"Bearer {key}")
         return {name: value, **self.headers}
 
-    def without_key(self, text: str) -> str:
+    def redact_key(self, text: str) -> str:
         """What somebody said, without the key that was sent to them."""
-        for key in (self.api_key, self.login.given if self.login else ""):
+        for key in (self.api_key, self.login.last_token if self.login else ""):
             # A stand-in such as `x` or `none` is no secret, and would be found inside of words.
-            text = text.replace(key, "[key]") if len(key) >= SECRET else text
+            text = text.replace(key, "[key]") if len(key) >= MIN_SECRET_LENGTH else text
         return text
 
-    def url(self, path: str) -> str:
+    def url_for(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"
 
-    def info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
+    def model_info(self, model: str, learned: ModelInfo | None = None) -> ModelInfo:
         """What is configured, else what the service said of the model, else what the catalogue has of it."""
-        listed = _listed(self.name, model)
-        if listed and (self.local or not self.own):
+        listed = _find_in_catalogue(self.name, model)
+        if listed and (self.local or not self.is_official):
             # The same model, as its name says, but nobody knows what it costs there.
             listed = ModelInfo(name=model, window=listed.window, sees=listed.sees, calls=listed.calls)
-        last = self.kept.find(model) if self.kept and learned is None else None
-        known = _filled(model, self.models.get(model), learned, last, listed)
+        last = self.model_list_cache.find_model(model) if self.model_list_cache and learned is None else None
+        known = _merge_model_info(model, self.models.get(model), learned, last, listed)
         if not self.local:
             return known
         return replace(
@@ -110,14 +110,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         )
 
 
-def _listed(provider: str, model: str) -> ModelInfo | None:
+def _find_in_catalogue(provider: str, model: str) -> ModelInfo | None:
     # Read when a service in the net is asked: most of what runs on this machine is not in there.
     from sylph.providers import catalogue
 
-    return catalogue.find(provider, model)
+    return catalogue.find_model_info(provider, model)
 
 
-def _filled(model: str, *known: ModelInfo | None) -> ModelInfo:
+def _merge_model_info(model: str, *known: ModelInfo | None) -> ModelInfo:
     """Each fact from the first who knows it."""
     told = [each for each in known if each]
     if len(told) <= 1:

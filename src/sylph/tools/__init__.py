@@ -1,5 +1,5 @@
 """The workspace tools, one module per family."""
 
-from sylph.tools.all import workspace_tools
+from sylph.tools.toolset import build_workspace_tools
 
-__all__ = ["workspace_tools"]
+__all__ = ["build_workspace_tools"]

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
-from sylph.core.tool import Args, Context, Question, Result, Tool
+from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult, UserQuestion
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -15,20 +15,20 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     free_text: Annotated[bool, Meta(description="Whether an answer of their own is welcome.")] = True
 
 
-class Ask(Args, frozen=True, kw_only=True):
+class AskArgs(ToolArgs, frozen=True, kw_only=True):
     questions: Annotated[tuple[Item, ...], Meta(min_length=1, max_length=4)]
 
 
-async def ask(args: Ask, context: Context) -> Result:
+async def ask_user(args: AskArgs, context: ToolContext) -> ToolResult:
     for item in args.questions:
-        _check(item)
-    asked = [Question(text=item.question, choices=item.choices, free=item.free_text) for item in args.questions]
+        _check_question(item)
+    asked = [UserQuestion(text=item.question, choices=item.choices, free=item.free_text) for item in args.questions]
     answers = await context.ask(asked)
     pairs = zip(args.questions, answers, strict=True)
-    return Result(text="\n".join(f"{item.question}\n→ {answer}" for item, answer in pairs))
+    return ToolResult(text="\n".join(f"{item.question}\n→ {answer}" for item, answer in pairs))
 
 
-def _check(item: Item) -> None:
+def _check_question(item: Item) -> None:
     if not item.free_text and len(item.choices) < 2:
         raise ToolError(
             f"Nothing to choose from: {item.question}",
@@ -42,8 +42,8 @@ def _check(item: Item) -> None:
 ASK = Tool(
     name="ask_user",
     description="Ask the user, when only they can decide. Ask all that is open at once.",
-    args=Ask,
-    run=ask,
+    args=AskArgs,
+    run=ask_user,
     effect="read",
     recourse="pure",
     seconds=None,

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import PlanUpdated, Step, StepStatus
-from sylph.core.tool import Args, Context, Result, Tool
+from sylph.core.facts import PlanStep, PlanUpdated, StepStatus
+from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult
 
 MOST = 50
 
@@ -17,22 +17,22 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: StepStatus = "pending"
 
 
-class Plan(Args, frozen=True, kw_only=True):
+class PlanArgs(ToolArgs, frozen=True, kw_only=True):
     steps: Annotated[
         tuple[Item, ...],
         Meta(max_length=MOST, description="The whole checklist, every time; at most one step is doing."),
     ]
 
 
-async def plan(args: Plan, context: Context) -> Result:
+async def update_plan(args: PlanArgs, context: ToolContext) -> ToolResult:
     doing = [item.text for item in args.steps if item.status == "doing"]
     if len(doing) > 1:
         raise ToolError(f"{len(doing)} steps are doing; one at a time.", kind="bad_plan", next=["Mark one as doing."])
-    await context.emit(PlanUpdated(steps=tuple(Step(item.text, item.status) for item in args.steps)))
-    return Result(text=_rendered(args.steps, doing))
+    await context.emit(PlanUpdated(steps=tuple(PlanStep(item.text, item.status) for item in args.steps)))
+    return ToolResult(text=_render_plan(args.steps, doing))
 
 
-def _rendered(items: tuple[Item, ...], doing: list[str]) -> str:
+def _render_plan(items: tuple[Item, ...], doing: list[str]) -> str:
     if not items:
         return "The plan is empty."
     wanted = [item for item in items if item.status != "dropped"]
@@ -44,8 +44,8 @@ def _rendered(items: tuple[Item, ...], doing: list[str]) -> str:
 PLAN = Tool(
     name="plan",
     description="Keep a checklist for work of several steps; send it whole whenever a step's status changes.",
-    args=Plan,
-    run=plan,
+    args=PlanArgs,
+    run=update_plan,
     effect="read",
     recourse="pure",
 )

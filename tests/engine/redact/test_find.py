@@ -11,18 +11,18 @@ from hypothesis import find as generated
 from hypothesis.strategies import from_regex
 
 from sylph.core.errors import UserError
-from sylph.engine.redact import find
-from sylph.engine.redact.find import Finder
-from sylph.engine.redact.patterns import KEYS, Pattern
-from sylph.engine.redact.terms import Terms
+from sylph.engine.redact import secret_finder
+from sylph.engine.redact.patterns import KEYS, SecretPattern
+from sylph.engine.redact.policy import RedactionPolicy
+from sylph.engine.redact.secret_finder import SecretFinder
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijklm"
 BODY = "a8Xk2Lm9Qw7Zr4Tn6Vb1Yc3Hd5Jf0GsEpUiOaKq8Xk2Lm9Qw7Zr4Tn6Vb1Yc3Hd5Jf0"
 
 
 def values(text: str, **terms: object) -> list[str]:
-    finder = Finder(Terms(**terms))  # pyright: ignore[reportArgumentType]
-    return [text[start:end] for start, end, _ in finder.find(text, {})]
+    finder = SecretFinder(RedactionPolicy(**terms))  # pyright: ignore[reportArgumentType]
+    return [text[start:end] for start, end, _ in finder.find_secrets(text, {})]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", KEYS, ids=lambda pattern: pattern.name)
-def test_every_vendor_key_is_found_in_a_small_text_and_in_a_large_one(pattern: Pattern) -> None:
+def test_every_vendor_key_is_found_in_a_small_text_and_in_a_large_one(pattern: SecretPattern) -> None:
     match = example(pattern.regex)
     for text in (f"x = {match[0]}\n", "some words, and more of them\n" * 1000 + f"x = {match[0]}\n"):
         assert match[1] in values(text)
@@ -135,7 +135,7 @@ def example(regex: str) -> re.Match[str]:
 def test_the_patterns_mean_the_same_to_both_ways_of_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Path(__file__).read_text()
     slow = values(text)
-    monkeypatch.setattr(find, "MUCH", 0)
+    monkeypatch.setattr(secret_finder, "MUCH", 0)
     fast = values(text)
     assert fast == slow != []
 
@@ -144,7 +144,7 @@ def test_without_re2_the_hints_do(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> object:
         raise ImportError(name)
 
-    monkeypatch.setattr(find, "import_module", missing)
+    monkeypatch.setattr(secret_finder, "import_module", missing)
     assert values("words " * 10_000 + 'password = "hunter2"') == ["hunter2"]
 
 
@@ -181,15 +181,15 @@ def test_patterns_and_exceptions_of_the_users_own() -> None:
 
 def test_of_two_that_overlap_the_longer_is_taken() -> None:
     text = "postgres://u:sk-proj-abcDEF123456789012345678@db/x"
-    found = Finder(Terms()).find(text, {"abcDEF12345": "literal"})
+    found = SecretFinder(RedactionPolicy()).find_secrets(text, {"abcDEF12345": "literal"})
     assert [text[start:end] for start, end, _ in found] == ["sk-proj-abcDEF123456789012345678"]
 
 
 def test_a_short_value_counts_only_where_a_name_is_given_it() -> None:
-    finder, known = Finder(Terms()), {"abc123": "password"}
+    finder, known = SecretFinder(RedactionPolicy()), {"abc123": "password"}
 
     def seen(text: str) -> list[str]:
-        return [text[start:end] for start, end, _ in finder.find(text, {}, known)]
+        return [text[start:end] for start, end, _ in finder.find_secrets(text, {}, known)]
 
     for text in ("['ADMIN_PASSWORD=abc123', 'B=2']", "f(password='abc123')", "{ADMIN_PASSWORD:abc123}", "(pwd=abc123)"):
         assert seen(text) == ["abc123"]

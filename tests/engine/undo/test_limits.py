@@ -9,7 +9,7 @@ from tests.engine.undo.trees import tree_of
 
 from sylph.core import commands
 from sylph.core.errors import UserError
-from sylph.testing import begin, call, play, say
+from sylph.testing import begin_session, call_tool, play_turn, say
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ async def test_a_large_file_that_was_deleted_comes_back_from_the_trash_and_goes_
     for file in (big, deep):
         file.write_bytes(os.urandom(20_000))
     before = tree_of(work)
-    async with stage(home, [call("delete", path="big"), call("delete", path="src"), say("")]) as engine:
-        id = await begin(engine, work)
-        assert changed_gaps(await play(engine, id, "go")) == []
+    async with stage(home, [call_tool("delete", path="big"), call_tool("delete", path="src"), say("")]) as engine:
+        id = await begin_session(engine, work)
+        assert changed_gaps(await play_turn(engine, id, "go")) == []
         for _ in range(2):
             await engine.send(id, commands.Undo())
             assert tree_of(work) == before
@@ -40,15 +40,15 @@ async def test_a_large_file_that_was_deleted_comes_back_from_the_trash_and_goes_
 async def test_force_is_only_spoken_of_where_it_helps(home: Path, work: Path) -> None:
     (work / "big").write_bytes(b"x" * 20_000)
     async with stage(home, [sh("rm big"), say(""), sh("head -c 20000 /dev/zero > made"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "one")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "one")
         for content in ("", "mine"):
             if content:
                 (work / "big").write_text(content)
             with pytest.raises(UserError, match=r"big: what it held was not kept") as gone:
                 await engine.send(id, commands.Undo())
             assert not any("--force" in step for step in gone.value.trouble.next)
-        await play(engine, id, "two")
+        await play_turn(engine, id, "two")
         with pytest.raises(UserError, match=r"made: it is too large to be kept") as large:
             await engine.send(id, commands.Undo())
         (said,) = large.value.trouble.next
@@ -62,16 +62,16 @@ async def test_the_mode_of_a_large_file_comes_back(home: Path, work: Path) -> No
     (work / "big").write_bytes(b"x" * 20_000)
     before = tree_of(work)
     async with stage(home, [sh("chmod 600 big"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         await engine.send(id, commands.Undo())
         assert tree_of(work) == before
 
 
 async def test_a_further_redo_does_what_the_first_had_to_leave(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x > a.txt; echo x > src/b.py"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         await engine.send(id, commands.Undo())
         (work / "src" / "b.py").write_text("mine\n")
         await engine.send(id, commands.Undo(redo=True))
@@ -87,9 +87,9 @@ async def test_a_further_redo_does_what_the_first_had_to_leave(home: Path, work:
 
 async def test_what_a_redo_left_does_not_hide_an_earlier_undo(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo 1 > a.txt; echo 1 > n"), say(""), sh("echo 2 > m"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "one")
-        await play(engine, id, "two")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "one")
+        await play_turn(engine, id, "two")
         await engine.send(id, commands.Undo())
         await engine.send(id, commands.Undo())
         (work / "a.txt").write_text("mine\n")

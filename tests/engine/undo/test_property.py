@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.undo.trees import Change, Tree, changes, folder, remove, tree_of, write
 
-from sylph.core.tool import Judged
-from sylph.engine.runs import Runner
-from sylph.engine.undo import ledger
+from sylph.core.tool import CallAssessment
+from sylph.engine.commands.runner_client import RunnerClient
+from sylph.engine.undo import change_history
+from sylph.engine.undo.change_history import ChangeHistory
 from sylph.engine.undo.checkpoints import Checkpoints
-from sylph.engine.undo.ledger import Ledger
-from sylph.engine.undo.restore import Workshop
-from sylph.engine.undo.view import Rules
+from sylph.engine.undo.restore import FileRestorer
+from sylph.engine.undo.workspace_scan import CheckpointPolicy
 
-COMMAND = Judged("write", "caution", commands=("sh",))
+COMMAND = CallAssessment("write", "caution", commands=("sh",))
 
 
 class Story:
@@ -25,8 +25,8 @@ class Story:
     def __init__(self, home: Path) -> None:
         self.root = home / "work"
         self.root.mkdir()
-        self.checkpoints = Checkpoints(home / "undo", Rules(), Runner(home / "runs"))
-        self.ledger = Ledger()
+        self.checkpoints = Checkpoints(home / "undo", CheckpointPolicy(), RunnerClient(home / "runs"))
+        self.ledger = ChangeHistory()
         self.trees: list[tuple[str, Tree]] = []
 
     def change(self, some: list[Change]) -> None:
@@ -39,18 +39,20 @@ class Story:
 
     async def call(self, some: list[Change]) -> None:
         name = f"c{len(self.trees)}"
-        await self.checkpoints.before("s", name, str(self.root), COMMAND)
+        await self.checkpoints.before_call("s", name, str(self.root), COMMAND)
         self.change(some)
-        for fact in await self.checkpoints.after("s", name, str(self.root), ok=True):
-            self.ledger.see("t1", fact)
-        self.checkpoints.done("s", name)
+        for fact in await self.checkpoints.after_call("s", name, str(self.root), ok=True):
+            self.ledger.add_fact("t1", fact)
+        self.checkpoints.release_call("s", name)
         self.trees.append(("call", tree_of(self.root)))
 
     def undo(self) -> dict[str, str]:
-        workshop = Workshop(str(self.root).encode(), self.checkpoints.contents, Rules(), self.checkpoints.trash(""))
-        meant = [made for made in self.ledger.made if not made.undone]
-        steps, left = workshop.steps(ledger.targets(meant, force=False), force=False)
-        restored, more = workshop.apply(steps)
+        workshop = FileRestorer(
+            str(self.root).encode(), self.checkpoints.contents, CheckpointPolicy(), self.checkpoints.session_trash("")
+        )
+        meant = [made for made in self.ledger.changes if not made.undone]
+        steps, left = workshop.plan_steps(change_history.plan_targets(meant, force=False), force=False)
+        restored, more = workshop.apply_steps(steps)
         assert set(restored) | {each.path for each in more} == {step.path for step in steps}
         return {each.path: each.why for each in (*left, *more)}
 
@@ -105,7 +107,7 @@ def test_nothing_of_the_person_is_touched(first: list[Change], acts: list[tuple[
         before = tree_of(told.root)
         left = told.undo()
         after = tree_of(told.root)
-        touched = {made.change.path for made in told.ledger.made}
+        touched = {made.change.path for made in told.ledger.changes}
         for path in before.keys() | after.keys() | touched:
             if path not in touched:
                 assert after.get(path) == before.get(path), path

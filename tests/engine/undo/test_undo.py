@@ -10,42 +10,49 @@ from tests.engine.undo.trees import tree_of
 from tests.tools.desk import PLACES
 
 from sylph.core import commands, facts
-from sylph.core.changes import FilesChanged, FilesRestored, UndoStarted, bytes_of, name_of, shown
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.provider import Reply, Request
-from sylph.core.tool import Args, Context, Judged, Result, Tool
-from sylph.engine.book import Book
-from sylph.engine.runtime import Runtime
-from sylph.engine.undo.contents import Contents
-from sylph.engine.undo.ledger import Wish
-from sylph.engine.undo.view import Rules
-from sylph.testing import Line, begin, call, calls, play, runtime, say
-from sylph.tools.all import workspace_tools
+from sylph.core.facts.file_change import (
+    FilesChanged,
+    FilesRestored,
+    UndoStarted,
+    decode_path,
+    display_path,
+    encode_path,
+)
+from sylph.core.provider import ModelReply, ModelRequest
+from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult
+from sylph.engine.turn.runtime import Runtime
+from sylph.engine.turn.session_log import SessionLog
+from sylph.engine.undo.change_history import UndoRequest
+from sylph.engine.undo.content_store import FileContentStore
+from sylph.engine.undo.workspace_scan import CheckpointPolicy
+from sylph.testing import ScriptLine, begin_session, call_tool, call_tools, play_turn, say, scripted_runtime
+from sylph.tools.toolset import build_workspace_tools
 
 
-class Named(Args, frozen=True, kw_only=True):
+class Named(ToolArgs, frozen=True, kw_only=True):
     path: str
 
 
-async def name(args: Named, context: Context) -> Result:
+async def name(args: Named, context: ToolContext) -> ToolResult:
     target = context.workspace / args.path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("named\n")
     (context.workspace / "besides").write_text("x")
-    return Result(text="")
+    return ToolResult(text="")
 
 
-def judge(args: Named, context: Context) -> Judged:
-    return Judged("write", "safe", writes=(str(context.workspace / args.path),))
+def judge(args: Named, context: ToolContext) -> CallAssessment:
+    return CallAssessment("write", "safe", writes=(str(context.workspace / args.path),))
 
 
 NAMED = Tool(name="named", description="", args=Named, run=name, effect="write", judge=judge)
-RULES = Rules(skip=frozenset({b"node_modules", b"__pycache__"}), files=200, each=10_000)
+RULES = CheckpointPolicy(skip=frozenset({b"node_modules", b"__pycache__"}), files=200, each=10_000)
 
 
-def stage(home: Path, lines: Sequence[Line], rules: Rules = RULES, *tools: Tool) -> Runtime:
-    return runtime(home, lines, tools=(*workspace_tools(dict(os.environ), PLACES), *tools), undo=rules)
+def stage(home: Path, lines: Sequence[ScriptLine], rules: CheckpointPolicy = RULES, *tools: Tool) -> Runtime:
+    return scripted_runtime(home, lines, tools=(*build_workspace_tools(dict(os.environ), PLACES), *tools), undo=rules)
 
 
 @pytest.fixture
@@ -58,8 +65,8 @@ def work(home: Path) -> Path:
     return folder
 
 
-def sh(command: str) -> Line:
-    return call("shell", command=command)
+def sh(command: str) -> ScriptLine:
+    return call_tool("shell", command=command)
 
 
 def of(events: Sequence[Event], kind: type) -> list[Event]:
@@ -80,33 +87,33 @@ async def test_a_turn_comes_back_exactly_and_the_model_hears_of_it(home: Path, w
     before = tree_of(work)
     seen: list[str] = []
 
-    def listen(request: Request) -> Reply:
+    def listen(request: ModelRequest) -> ModelReply:
         seen.append(str(request))
         return say("I see.")
 
     lines = [
         sh("echo new > a.txt; rm -r src; mkdir -p x/y; ln -sfn x link; chmod 600 a.txt"),
-        call("write", path="q/r.txt", content="r\n"),
+        call_tool("write", path="q/r.txt", content="r\n"),
         say("Done."),
         listen,
     ]
     async with stage(home, lines) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
         assert changed(events)["q/r.txt"] == "t1_c2"
         assert set(changed(events)) == {"a.txt", "src", "src/b.py", "x", "x/y", "link", "q", "q/r.txt"}
         await engine.send(id, commands.Undo())
         assert tree_of(work) == before
-        await play(engine, id, "what now?")
+        await play_turn(engine, id, "what now?")
         assert "undid what t1_c1, t1_c2 had done" in seen[0]
 
 
 async def test_a_redo_brings_it_back_and_an_undo_goes_further_back_each_time(home: Path, work: Path) -> None:
     trees = [tree_of(work)]
     async with stage(home, [sh("echo 1 > n"), say(""), sh("echo 2 > n; rm a.txt"), say("")]) as engine:
-        id = await begin(engine, work)
+        id = await begin_session(engine, work)
         for text in ("first", "second"):
-            await play(engine, id, text)
+            await play_turn(engine, id, text)
             trees.append(tree_of(work))
         for command, expected in (
             (commands.Undo(), 1),
@@ -125,8 +132,8 @@ async def test_a_redo_brings_it_back_and_an_undo_goes_further_back_each_time(hom
 
 async def test_what_somebody_else_changed_since_is_left_unless_by_force(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x >> a.txt; echo x >> src/b.py"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         (work / "a.txt").write_text("mine\n")
         await engine.send(id, commands.Undo())
         restored = await engine.last_undo(id)
@@ -145,8 +152,8 @@ async def test_what_somebody_else_changed_since_is_left_unless_by_force(home: Pa
 async def test_only_some_files_or_back_to_a_call(home: Path, work: Path) -> None:
     lines = [sh("echo 1 > n1; echo x > a.txt"), sh("echo 2 > src/n2"), sh("echo 3 > src/n3"), say("")]
     async with stage(home, lines) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         await engine.send(id, commands.Undo(files=("*.txt",)))
         assert sorted(tree_of(work)) == ["a.txt", "link", "n1", "src", "src/b.py", "src/n2", "src/n3"]
         assert (work / "a.txt").read_text() == "one\ntwo\n"
@@ -170,8 +177,8 @@ async def test_what_is_not_covered_is_said(home: Path, work: Path) -> None:
     (work / "big").write_bytes(b"x" * 20_000)
     command = "echo 1 > node_modules/m; echo more >> big; mkfifo pipe; mkdir __pycache__; head -c 20000 /dev/zero > new"
     async with stage(home, [sh(command), say("")]) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
         (told,) = of(events, FilesChanged)
         assert isinstance(told.body, FilesChanged)
         assert [gap.partition(":")[0] for gap in told.body.gaps] == ["big", "new", "node_modules/ changed"]
@@ -190,10 +197,10 @@ async def test_what_is_not_covered_is_said(home: Path, work: Path) -> None:
 async def test_a_folder_with_too_many_files_is_said_once_and_named_files_are_covered(home: Path, work: Path) -> None:
     for number in range(210):
         (work / f"f{number}").touch()
-    lines = [sh("rm f1"), sh("rm f2"), call("named", path="a.txt"), say("")]
+    lines = [sh("rm f1"), sh("rm f2"), call_tool("named", path="a.txt"), say("")]
     async with stage(home, lines, RULES, NAMED) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
         assert changed_gaps(events) == [
             "more than 200 files: what commands change here is not covered (undo.max_files)"
         ]
@@ -202,14 +209,14 @@ async def test_a_folder_with_too_many_files_is_said_once_and_named_files_are_cov
 
 async def test_a_turn_that_is_stopped_tells_what_it_had_changed(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x > n; echo y > a.txt; sleep 60"), say("")]) as engine:
-        id = await begin(engine, work)
+        id = await begin_session(engine, work)
         await engine.send(id, commands.Send(text="go"))
         while not (work / "n").exists():  # noqa: ASYNC110 - a file of another process
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         await engine.send(id, commands.Interrupt(reason="enough"))
-        await engine.settled(id)
-        assert set(changed(await engine.read(id))) == {"n", "a.txt"}
+        await engine.wait_until_idle(id)
+        assert set(changed(await engine.read_events(id))) == {"n", "a.txt"}
         await engine.send(id, commands.Undo())
         assert (work / "a.txt").read_text() == "one\ntwo\n"
         assert not (work / "n").exists()
@@ -217,7 +224,7 @@ async def test_a_turn_that_is_stopped_tells_what_it_had_changed(home: Path, work
 
 async def test_undo_is_refused_while_a_turn_runs_and_where_nothing_was_changed(home: Path, work: Path) -> None:
     async with stage(home, [sh("sleep 60"), say("")]) as engine:
-        id = await begin(engine, work)
+        id = await begin_session(engine, work)
         with pytest.raises(UserError, match="this session changed no files"):
             await engine.send(id, commands.Undo())
         with pytest.raises(UserError, match="no undo to take back"):
@@ -227,13 +234,15 @@ async def test_undo_is_refused_while_a_turn_runs_and_where_nothing_was_changed(h
         with pytest.raises(UserError, match="cannot be undone while a turn is open"):
             await engine.send(id, commands.Undo())
         await engine.send(id, commands.Interrupt())
-        await engine.settled(id)
+        await engine.wait_until_idle(id)
 
 
 async def test_where_undo_is_off_nothing_is_kept(home: Path, work: Path) -> None:
-    async with runtime(home, [sh("echo x > n"), say("")], tools=workspace_tools(dict(os.environ), PLACES)) as engine:
-        id = await begin(engine, work)
-        assert changed(await play(engine, id, "go")) == {}
+    async with scripted_runtime(
+        home, [sh("echo x > n"), say("")], tools=build_workspace_tools(dict(os.environ), PLACES)
+    ) as engine:
+        id = await begin_session(engine, work)
+        assert changed(await play_turn(engine, id, "go")) == {}
         with pytest.raises(UserError, match="switched off"):
             await engine.send(id, commands.Undo())
     assert not (home / "data" / "undo").exists()
@@ -241,10 +250,10 @@ async def test_where_undo_is_off_nothing_is_kept(home: Path, work: Path) -> None
 
 async def test_a_dry_run_of_an_undo_changes_nothing_and_shows_the_difference(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo three >> a.txt; chmod +x src/b.py; printf '\\0' > bin"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         before, seq = tree_of(work), engine.log.head(id).seq
-        plan, files = await engine.plan_undo(id, Wish())
+        plan, files = await engine.plan_undo(id, UndoRequest())
         assert tree_of(work) == before
         assert engine.log.head(id).seq == seq
         assert [step.path for step in plan.steps] == ["a.txt", "bin", "src/b.py"]
@@ -252,16 +261,16 @@ async def test_a_dry_run_of_an_undo_changes_nothing_and_shows_the_difference(hom
             ("a.txt", "changed", 0, 1), ("bin", "deleted", None, None), ("src/b.py", "changed", None, None)
         ]  # fmt: skip
         assert files[2].note == "mode 0755 → 0644"
-        (turn,) = await engine.changes(id)
+        (turn,) = await engine.list_changes(id)
         assert turn.files[0].diff.splitlines()[-1] == "+three"
         assert turn.files[1].note == "binary, 1 bytes"
 
 
 async def test_a_fork_can_undo_too_and_two_undos_do_not_get_in_each_others_way(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x > a.txt"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
-        other = await engine.fork(id)
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
+        other = await engine.fork_session(id)
         await engine.send(other, commands.Undo())
         assert (work / "a.txt").read_text() == "one\ntwo\n"
         await engine.send(id, commands.Undo())
@@ -270,13 +279,13 @@ async def test_a_fork_can_undo_too_and_two_undos_do_not_get_in_each_others_way(h
 
 async def test_an_imported_session_says_what_is_missing(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x > a.txt"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
-        rows = [row async for row in engine.export(id)]
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
+        rows = [row async for row in engine.export_session(id)]
     assert b"one" not in b"".join(rows)
     elsewhere = home / "elsewhere"
     async with stage(elsewhere, []) as engine:
-        await engine.import_(rows)
+        await engine.import_session(rows)
         with pytest.raises(UserError, match="what it held is not kept here"):
             await engine.send(id, commands.Undo())
 
@@ -285,27 +294,27 @@ async def test_an_undo_that_was_cut_off_is_finished_by_the_next_or_by_a_message(
     before = tree_of(work)
     lines = [sh("echo 1 > n1; echo 2 > n2; rm a.txt"), say(""), sh("rm -r src"), say(""), say("ok")]
     async with stage(home, lines) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "one")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "one")
         middle = tree_of(work)
-        await play(engine, id, "two")
-        plan, _ = await engine.plan_undo(id, Wish(turn="t2"))
+        await play_turn(engine, id, "two")
+        plan, _ = await engine.plan_undo(id, UndoRequest(turn="t2"))
         await _cut_off(engine, id, plan)
         (work / "src").mkdir()
         await engine.send(id, commands.Undo())
         assert tree_of(work) == middle
-        plan, _ = await engine.plan_undo(id, Wish(turn="t1"))
+        plan, _ = await engine.plan_undo(id, UndoRequest(turn="t1"))
         await _cut_off(engine, id, plan)
         (work / "n1").unlink()
-        await play(engine, id, "three")
+        await play_turn(engine, id, "three")
         assert tree_of(work) == before
-        done = [event.body for event in of(await engine.read(id), FilesRestored)]
+        done = [event.body for event in of(await engine.read_events(id), FilesRestored)]
         assert [body.resumed for body in done if isinstance(body, FilesRestored)] == [True, True]
 
 
 async def _cut_off(engine: Runtime, id: str, plan: UndoStarted) -> None:
     """What a kill right after the first fact of an undo leaves."""
-    book = Book(id, engine._shelf)  # pyright: ignore[reportPrivateUsage] - a process that dies
+    book = SessionLog(id, engine._shelf)  # pyright: ignore[reportPrivateUsage] - a process that dies
     await book.emit(plan, actor="user")
 
 
@@ -315,8 +324,8 @@ async def test_a_hostile_workspace_leads_nowhere(home: Path, work: Path) -> None
     (outside / "secret").write_text("secret\n")
     (work / "out").symlink_to(outside)
     async with stage(home, [sh("echo x > src/b.py; echo y > src/n"), say("")]) as engine:
-        id = await begin(engine, work)
-        await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        await play_turn(engine, id, "go")
         (work / "src").rename(work / "was")
         (work / "src").symlink_to(outside)
         (outside / "b.py").write_text("x\n")
@@ -336,11 +345,11 @@ async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
     odd.parent.mkdir()
     odd.write_text("odd\n")
     async with stage(home, [sh("rm -r ./*; mkdir -p $'new\\xff/er'"), say("")]) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
-        name = name_of(b"\xff\xfe")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
+        name = encode_path(b"\xff\xfe")
         assert name in changed(events)
-        assert (bytes_of(name), shown(name)) == (b"\xff\xfe", "\\xff\\xfe")
+        assert (decode_path(name), display_path(name)) == (b"\xff\xfe", "\\xff\\xfe")
         await engine.send(id, commands.Undo())
         assert odd.read_text() == "odd\n"
         assert sorted(tree_of(work))[0] == "a.txt"
@@ -350,24 +359,24 @@ async def test_names_that_are_no_text_come_back(home: Path, work: Path) -> None:
 async def test_two_calls_at_once_in_one_folder_do_not_claim_each_others_work(home: Path, work: Path) -> None:
     slow = sh("echo slow > s1; while ! [ -e go ]; do sleep 0.02; done; echo slow > s2")
     async with stage(home, [slow, sh("echo quick > q1"), say(""), say("")]) as engine:
-        one, other = await begin(engine, work), await begin(engine, work)
+        one, other = await begin_session(engine, work), await begin_session(engine, work)
         await engine.send(one, commands.Send(text="slow"))
         while not (work / "s1").exists():  # noqa: ASYNC110 - a file of another process
             await asyncio.sleep(0.01)
         (work / "s1").unlink()
-        await play(engine, other, "quick")
+        await play_turn(engine, other, "quick")
         (work / "go").touch()
-        await engine.settled(one)
-        assert "q1" in changed(await engine.read(other))
-        assert "q1" not in changed(await engine.read(one))
-        assert "s2" in changed(await engine.read(one))
+        await engine.wait_until_idle(one)
+        assert "q1" in changed(await engine.read_events(other))
+        assert "q1" not in changed(await engine.read_events(one))
+        assert "s2" in changed(await engine.read_events(one))
 
 
 async def test_a_tool_that_names_what_it_writes_is_watched_only_there(home: Path, work: Path) -> None:
-    lines = [calls(("named", {"path": "deep/er/n"}), ("named", {"path": "a.txt"})), say("")]
+    lines = [call_tools(("named", {"path": "deep/er/n"}), ("named", {"path": "a.txt"})), say("")]
     async with stage(home, lines, RULES, NAMED) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
         assert changed(events) == {"deep": "t1_c1", "deep/er": "t1_c1", "deep/er/n": "t1_c1", "a.txt": "t1_c2"}
         await engine.send(id, commands.Undo())
         assert not (work / "deep").exists()
@@ -377,25 +386,25 @@ async def test_a_tool_that_names_what_it_writes_is_watched_only_there(home: Path
 async def test_a_purge_and_an_erasure_drop_contents(home: Path, work: Path) -> None:
     (work / "key").write_text("hunter2 is the password\n")
     async with stage(home, [sh("rm key"), say(""), sh("echo other > a.txt"), say("")]) as engine:
-        id, other = await begin(engine, work), await begin(engine, work)
-        await play(engine, id, "one")
-        await play(engine, other, "two")
-        kept = Contents(home / "data" / "undo" / "contents")
-        assert any(b"hunter2" in (kept.get(each) or b"") for each in kept.digests())
-        assert await engine.erase(id, "hunter2") >= 1
-        assert not any(b"hunter2" in (kept.get(each) or b"") for each in kept.digests())
+        id, other = await begin_session(engine, work), await begin_session(engine, work)
+        await play_turn(engine, id, "one")
+        await play_turn(engine, other, "two")
+        kept = FileContentStore(home / "data" / "undo" / "contents")
+        assert any(b"hunter2" in (kept.get(each) or b"") for each in kept.list_digests())
+        assert await engine.erase_secret(id, "hunter2") >= 1
+        assert not any(b"hunter2" in (kept.get(each) or b"") for each in kept.list_digests())
         with pytest.raises(UserError, match="not kept here"):
             await engine.send(id, commands.Undo())
-        await engine.purge(id)
+        await engine.purge_session(id)
         await engine.send(other, commands.Undo())
         assert (work / "a.txt").read_text() == "one\ntwo\n"
-        await engine.purge(other)
+        await engine.purge_session(other)
         assert not list((home / "data" / "undo" / "open").glob("*/*"))
 
 
 async def test_facts_of_files_name_their_call_as_cause(home: Path, work: Path) -> None:
     async with stage(home, [sh("echo x > n"), say("")]) as engine:
-        id = await begin(engine, work)
-        events = await play(engine, id, "go")
+        id = await begin_session(engine, work)
+        events = await play_turn(engine, id, "go")
         (told,), (called,) = of(events, FilesChanged), of(events, facts.ToolCalled)
         assert told.cause == called.seq

@@ -7,7 +7,7 @@ import pytest
 from tests.small_model import LOCAL, needs_model
 
 from sylph.core.errors import UserError
-from sylph.providers.local import gguf, parts
+from sylph.providers.local import gguf, packages
 
 TEXT, NUMBER, LIST = 8, 4, 9
 
@@ -42,7 +42,7 @@ def head_of(architecture: str, values: int, template: str = "") -> bytes:
 
 def refused(path: Path) -> str:
     with pytest.raises(UserError) as caught:
-        gguf.card(path)
+        gguf.read_info(path)
     assert caught.value.trouble.kind == "bad_model"
     return str(caught.value)
 
@@ -50,8 +50,8 @@ def refused(path: Path) -> str:
 def test_a_file_tells_what_it_is(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(model())
-    card = gguf.card(path)
-    assert card == gguf.Card(
+    card = gguf.read_info(path)
+    assert card == gguf.GgufInfo(
         size=path.stat().st_size, architecture="llama", title="A model", window=4096, template=True
     )
 
@@ -66,9 +66,9 @@ def test_a_file_that_ends_too_early_is_not_taken(tmp_path: Path, cut: int) -> No
 def test_whether_it_can_be_given_tools_stands_in_its_template(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(model(template="{% for tool in tools %}"))
-    assert gguf.card(path).tools
+    assert gguf.read_info(path).tools
     path.write_bytes(model(template=""))
-    assert not gguf.card(path).template
+    assert not gguf.read_info(path).template
 
 
 def test_every_cut_through_the_head_is_noticed(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_a_model_in_several_files_must_be_whole(tmp_path: Path) -> None:
     first.write_bytes(model())
     assert "a part of it is missing: m-00002-of-00002.gguf" in refused(first)
     second.write_bytes(model())
-    assert gguf.card(first).size == 2 * len(model())
+    assert gguf.read_info(first).size == 2 * len(model())
     assert "not the first of its parts" in refused(second)
 
 
 @needs_model
 def test_the_small_model_is_a_model() -> None:
-    path = parts.weights(LOCAL)
+    path = packages.small_model_path(LOCAL)
     assert path
-    card = gguf.card(path)
+    card = gguf.read_info(path)
     assert (card.architecture, card.window, card.template) == ("llama", 8192, True)

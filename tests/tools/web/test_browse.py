@@ -12,16 +12,16 @@ from tests.net.servers import OK, serving
 from tests.tools.desk import Desk, refused
 from tests.tools.web.servers import moved, page, site
 
-from sylph.core.errors import Unknown
+from sylph.core.errors import OutcomeUnknown
 from sylph.core.tool import Tool
-from sylph.net.reach import Reach
-from sylph.tools.web.browse import Browser, browse
-from sylph.tools.web.chromium import NAMES, located
-from sylph.tools.web.setup import Chromium
-from sylph.tools.web.step import Browse
+from sylph.net.address_guard import AddressGuard
+from sylph.tools.web.browser.args import BrowseArgs
+from sylph.tools.web.browser.chromium import BROWSER_NAMES, find_browser
+from sylph.tools.web.browser.tool import BrowserTool, build_browse_tool
+from sylph.tools.web.settings import ChromiumSettings
 
 pytest.importorskip("playwright", reason="the extra [browser] is not installed")
-needs_chromium = pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="no Chromium is installed")
+needs_chromium = pytest.mark.skipif(not any(map(shutil.which, BROWSER_NAMES)), reason="no Chromium is installed")
 
 FORM = """<!doctype html><title>Shop</title><h1>Order</h1><form action=/done><label>Name <input name=n></label>
 <label>Size <select name=s><option>small<option>large</select></label><button>Send</button></form>
@@ -32,15 +32,15 @@ FORM = """<!doctype html><title>Shop</title><h1>Order</h1><form action=/done><la
 
 
 @pytest.fixture
-async def browsers() -> AsyncGenerator[Browser]:
-    made = Browser(Chromium(environ=os.environ, page_seconds=20.0), Reach(["127.0.0.1"]))
+async def browsers() -> AsyncGenerator[BrowserTool]:
+    made = BrowserTool(ChromiumSettings(environ=os.environ, page_seconds=20.0), AddressGuard(["127.0.0.1"]))
     yield made
     await made.close()
 
 
 @pytest.fixture
-def tool(browsers: Browser) -> Tool:
-    return browse(browsers)
+def tool(browsers: BrowserTool) -> Tool:
+    return build_browse_tool(browsers)
 
 
 def ref(text: str, words: str) -> str:
@@ -162,15 +162,15 @@ async def test_a_long_page_is_read_in_parts(desk: Desk, tool: Tool) -> None:
 
 @needs_chromium
 async def test_a_browser_that_is_not_used_is_closed(desk: Desk, tmp_path: Path) -> None:
-    browsers = Browser(Chromium(environ=os.environ, idle_seconds=0.2), Reach(["127.0.0.1"]))
+    browsers = BrowserTool(ChromiumSettings(environ=os.environ, idle_seconds=0.2), AddressGuard(["127.0.0.1"]))
     async with site(index=page(FORM)) as place:
-        await desk.use(browse(browsers), action="open", url=place.url)
+        await desk.use(build_browse_tool(browsers), action="open", url=place.url)
         assert users(desk.private)
         async with asyncio.timeout(10):
             while browsers.find("s") or users(desk.private):  # noqa: ASYNC110 - processes tell nobody that they end
                 await asyncio.sleep(0.05)
         with refused("no_page"):
-            await desk.use(browse(browsers), action="read")
+            await desk.use(build_browse_tool(browsers), action="read")
     await browsers.close()
 
 
@@ -209,11 +209,11 @@ async def test_only_the_web_is_opened(desk: Desk, tool: Tool, url: str) -> None:
         await desk.use(tool, action="open", url=url)
     assert tool.preview
     with refused("bad_url"):
-        await tool.preview(Browse(action="open", url=url), desk.context)
+        await tool.preview(BrowseArgs(action="open", url=url), desk.context)
 
 
 async def test_nobody_is_asked_about_a_private_address(desk: Desk, tool: Tool) -> None:
-    args = Browse(action="open", url="http://169.254.169.254/latest")
+    args = BrowseArgs(action="open", url="http://169.254.169.254/latest")
     assert tool.judge
     assert tool.preview
     assert tool.judge(args, desk.context).why.startswith("will be refused: 169.254.169.254 is not a public address")
@@ -242,28 +242,28 @@ def test_calls_are_judged_by_what_they_do(
     desk: Desk, tool: Tool, arguments: dict[str, str], effect: str, risk: str, hosts: tuple[str, ...]
 ) -> None:
     assert tool.judge
-    judged = tool.judge(msgspec.convert(arguments, Browse), desk.context)
+    judged = tool.judge(msgspec.convert(arguments, BrowseArgs), desk.context)
     assert (judged.effect, judged.risk, judged.hosts) == (effect, risk, hosts)
 
 
 async def test_after_a_crash_only_what_looked_is_done_again(desk: Desk, tool: Tool) -> None:
     assert tool.recover
-    assert await tool.recover(Browse(action="open", url="http://a.example"), desk.context) is None
-    with pytest.raises(Unknown):
-        await tool.recover(Browse(action="click", ref="e1"), desk.context)
+    assert await tool.recover(BrowseArgs(action="open", url="http://a.example"), desk.context) is None
+    with pytest.raises(OutcomeUnknown):
+        await tool.recover(BrowseArgs(action="click", ref="e1"), desk.context)
 
 
 def test_the_configured_browser_must_be_there() -> None:
     with refused("not_installed"):
-        located("no-such-browser", {"PATH": "/nowhere"})
-    assert located("", {"PATH": "/nowhere"}) == ""
+        find_browser("no-such-browser", {"PATH": "/nowhere"})
+    assert find_browser("", {"PATH": "/nowhere"}) == ""
 
 
 async def test_a_browser_that_does_not_start_is_said_plainly(desk: Desk, tmp_path: Path) -> None:
     fake = tmp_path / "chromium"
     fake.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
     fake.chmod(0o755)
-    browsers = Browser(Chromium(program=str(fake), environ=os.environ), Reach())
+    browsers = BrowserTool(ChromiumSettings(program=str(fake), environ=os.environ), AddressGuard())
     with refused("browser_failed"):
-        await desk.use(browse(browsers), action="open", url="http://a.example/")
+        await desk.use(build_browse_tool(browsers), action="open", url="http://a.example/")
     await browsers.close()

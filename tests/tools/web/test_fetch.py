@@ -8,7 +8,7 @@ from tests.tools.desk import Desk, refused
 from tests.tools.web.servers import moved, page, site
 
 from sylph.core.tool import Tool
-from sylph.tools.web.fetch import Fetch
+from sylph.tools.web.fetch import FetchArgs
 
 ARTICLE = "<p>" + "A sentence with some words in it. " * 20 + "</p>"
 PAGE = f"""<!doctype html><title>Foxes</title><nav><a href=/>Home</a></nav><main><h1>Foxes</h1>{ARTICLE}
@@ -202,7 +202,7 @@ async def test_private_addresses_are_refused_with_the_way_to_allow_them(desk: De
     "url", ["file:///etc/passwd", "x", "ftp://a/", "http://u:p@a.example/", "javascript:1", "http://"]
 )
 async def test_what_is_no_address_is_refused_before_anybody_is_asked(desk: Desk, fetch: Tool, url: str) -> None:
-    args = msgspec.convert({"url": url}, Fetch)
+    args = msgspec.convert({"url": url}, FetchArgs)
     assert fetch.judge
     assert fetch.preview
     assert fetch.judge(args, desk.context).hosts == ()
@@ -214,7 +214,7 @@ async def test_what_is_no_address_is_refused_before_anybody_is_asked(desk: Desk,
 
 async def test_a_call_is_judged_by_its_host(desk: Desk, fetch: Tool) -> None:
     assert fetch.judge
-    judged = fetch.judge(msgspec.convert({"url": "HTTPS://Bücher.Example:8443/x"}, Fetch), desk.context)
+    judged = fetch.judge(msgspec.convert({"url": "HTTPS://Bücher.Example:8443/x"}, FetchArgs), desk.context)
     assert (judged.effect, judged.risk, judged.hosts) == ("external", "safe", ("xn--bcher-kva.example",))
 
 
@@ -241,7 +241,7 @@ def test_the_workspace_is_left_alone(desk: Desk) -> None:
 async def test_what_is_sure_to_be_refused_is_said_before_anybody_is_asked(
     desk: Desk, fetch: Tool, url: str, kind: str, why: str
 ) -> None:
-    args = msgspec.convert({"url": url}, Fetch)
+    args = msgspec.convert({"url": url}, FetchArgs)
     assert fetch.judge
     assert fetch.preview
     judged = fetch.judge(args, desk.context)
@@ -254,6 +254,6 @@ async def test_what_is_sure_to_be_refused_is_said_before_anybody_is_asked(
 async def test_an_address_that_the_user_allows_is_foreseen_to_work(desk: Desk, fetch: Tool) -> None:
     assert fetch.judge
     assert fetch.preview
-    args = msgspec.convert({"url": "http://127.1:8080/"}, Fetch)
+    args = msgspec.convert({"url": "http://127.1:8080/"}, FetchArgs)
     assert await fetch.preview(args, desk.context) == "would get http://127.1:8080/"
     assert fetch.judge(args, desk.context).why == "reads a page of 127.1"

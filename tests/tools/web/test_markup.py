@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sylph.tools.web.markup import NODES, parse
-from sylph.tools.web.readable import readable
+from sylph.tools.web.readability.html_parser import NODES, parse_html
+from sylph.tools.web.readability.main_content import extract_readable
 
 HERE = "https://a.example/dir/page"
 LONG = "Words that fill a paragraph, so that it counts as one. " * 12
 
 
 def md(source: str, *, links: bool = True, whole: bool = True) -> str:
-    return readable(source, HERE, links=links, whole=whole).text
+    return extract_readable(source, HERE, links=links, whole=whole).text
 
 
 @pytest.mark.parametrize(
@@ -68,23 +68,23 @@ def test_without_links_there_is_only_text() -> None:
 def test_the_main_part_stands_out() -> None:
     rest = "<header><ul><li><a href=/>Menu</a></ul></header>", "<aside>Buy!</aside><footer>Imprint</footer>"
     for start, end in (("<main>", "</main>"), ("<article>", "</article>"), ("<div role=main>", "</div>")):
-        found = readable(f"<title>T</title>{rest[0]}{start}<p>{LONG}{end}{rest[1]}", HERE)
+        found = extract_readable(f"<title>T</title>{rest[0]}{start}<p>{LONG}{end}{rest[1]}", HERE)
         assert (found.title, found.text, found.whole) == ("T", LONG.strip(), False)
 
 
 def test_where_nothing_is_marked_the_running_text_is_found() -> None:
     menu = "<div class=menu>" + "".join(f"<a href={n}>Entry {n}</a> " for n in range(30)) + "</div>"
-    found = readable(f"{menu}<div><div><h1>Head</h1><p>{LONG}</p><p>{LONG}</p></div></div><div>end</div>", HERE)
+    found = extract_readable(f"{menu}<div><div><h1>Head</h1><p>{LONG}</p><p>{LONG}</p></div></div><div>end</div>", HERE)
     assert found.text == f"# Head\n\n{LONG.strip()}\n\n{LONG.strip()}"
 
 
 def test_a_page_of_links_keeps_them() -> None:
     links = "".join(f"<li><a href=/{number}>Story number {number}</a>" for number in range(30))
-    assert readable(f"<ul>{links}</ul>", HERE).text.count("](https://a.example/") == 30
+    assert extract_readable(f"<ul>{links}</ul>", HERE).text.count("](https://a.example/") == 30
 
 
 def test_the_title_of_an_article_stays_though_it_stands_in_a_header() -> None:
-    assert "# Title" in readable(f"<article><header><h1>Title</h1></header><p>{LONG}</article>", HERE).text
+    assert "# Title" in extract_readable(f"<article><header><h1>Title</h1></header><p>{LONG}</article>", HERE).text
 
 
 HOSTILE = (
@@ -96,21 +96,21 @@ HOSTILE = (
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_markup_comes_to_an_end(piece: str) -> None:
     # What grows with the square of its length takes longer here than a test may.
-    found = readable(piece * 20_000, HERE)
+    found = extract_readable(piece * 20_000, HERE)
     assert len(found.text) <= 20_000 * len(piece) * 3
 
 
 def test_a_page_of_endless_elements_is_read_as_far_as_its_bound() -> None:
-    assert sum(1 for _ in parse("<b>" * (NODES * 2)).walk()) == NODES + 1
+    assert sum(1 for _ in parse_html("<b>" * (NODES * 2)).walk()) == NODES + 1
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, "</div>", "x", ">", "'", '"', "/", "=", " ", "-->", "</table>", "</li>"])))
 def test_whatever_comes_is_read(pieces: list[str]) -> None:
     source = "".join(pieces)
-    readable(source, HERE)
-    readable(source, HERE, links=False, whole=True)
+    extract_readable(source, HERE)
+    extract_readable(source, HERE, links=False, whole=True)
 
 
 @given(st.text())
 def test_any_text_is_read(source: str) -> None:
-    readable(source, source)
+    extract_readable(source, source)

@@ -8,9 +8,9 @@ from tests.tools.desk import Desk, refused
 from tests.tools.web.servers import moved, page, site
 
 from sylph.core.tool import Tool
-from sylph.net.http import Client
-from sylph.tools.web.find import WebSearch, web_search
-from sylph.tools.web.setup import Name, Service
+from sylph.net.http_client import HttpClient
+from sylph.tools.web.search.tool import WebSearchArgs, build_web_search_tool
+from sylph.tools.web.settings import SearchService, SearchServiceName
 
 # As the services answer, shortened.
 TAVILY = """{"query":"q","follow_up_questions":null,"answer":null,"images":[],"results":[
@@ -34,7 +34,7 @@ LITE = """<table><tr><td>1.</td><td><a href="https://one.example/" class='result
 <tr><td><a href="//duckduckgo.com/l/?uddg=https%3A%2F%2Ftwo.example%2F" class='result-link'>Two</a></td></tr></table>"""
 ROBOT = """<form><div class="anomaly-modal__mask"><div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo
 too.</div></div></form>"""
-ANSWERS: list[tuple[Name, str, str]] = [
+ANSWERS: list[tuple[SearchServiceName, str, str]] = [
     ("tavily", "search", TAVILY),
     ("brave", "res/v1/web/search", BRAVE),
     ("searxng", "search", SEARXNG),
@@ -44,18 +44,20 @@ ANSWERS: list[tuple[Name, str, str]] = [
 
 
 @pytest.fixture
-async def client() -> AsyncGenerator[Client]:
-    client = Client()
+async def client() -> AsyncGenerator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.close()
 
 
-def tool(client: Client, name: Name, url: str, key: str = "k3y") -> Tool:
-    return web_search(Service(name=name, base_url=url, api_key=key, seconds=5.0), client)
+def tool(client: HttpClient, name: SearchServiceName, url: str, key: str = "k3y") -> Tool:
+    return build_web_search_tool(SearchService(name=name, base_url=url, api_key=key, seconds=5.0), client)
 
 
 @pytest.mark.parametrize(("name", "path", "answer"), ANSWERS)
-async def test_every_service_is_understood(desk: Desk, client: Client, name: Name, path: str, answer: str) -> None:
+async def test_every_service_is_understood(
+    desk: Desk, client: HttpClient, name: SearchServiceName, path: str, answer: str
+) -> None:
     async with site(**{path: page(answer)}) as place:
         told = (await desk.use(tool(client, name, place.url + "/"), query="q")).text
     lines = told.splitlines()
@@ -66,14 +68,14 @@ async def test_every_service_is_understood(desk: Desk, client: Client, name: Nam
     assert lines[6:8] == ["2. Two", "   https://two.example/"]
 
 
-async def test_a_limit_holds(desk: Desk, client: Client) -> None:
+async def test_a_limit_holds(desk: Desk, client: HttpClient) -> None:
     async with site(search=page(SEARXNG)) as place:
         told = (await desk.use(tool(client, "searxng", place.url), query="q", limit=1)).text
     assert "One & two" in told
     assert "two.example" not in told
 
 
-async def test_tavily_is_asked_in_its_own_words(desk: Desk, client: Client) -> None:
+async def test_tavily_is_asked_in_its_own_words(desk: Desk, client: HttpClient) -> None:
     async with site(search=page(TAVILY)) as place:
         asked = tool(client, "tavily", place.url)
         await desk.use(asked, query="a b", limit=3, site="https://Docs.Example/x", freshness="week")
@@ -95,7 +97,7 @@ async def test_tavily_is_asked_in_its_own_words(desk: Desk, client: Client) -> N
     ],
 )
 async def test_the_others_are_asked_in_theirs(
-    desk: Desk, client: Client, name: Name, path: str, answer: str, wanted: dict[str, str], header: str
+    desk: Desk, client: HttpClient, name: SearchServiceName, path: str, answer: str, wanted: dict[str, str], header: str
 ) -> None:
     async with site(**{path: page(answer)}) as place:
         asked = tool(client, name, place.url)
@@ -106,14 +108,16 @@ async def test_the_others_are_asked_in_theirs(
     assert header in head
 
 
-async def test_nothing_found_is_said(desk: Desk, client: Client) -> None:
+async def test_nothing_found_is_said(desk: Desk, client: HttpClient) -> None:
     async with site(search=page('{"results":[]}')) as place:
         told = (await desk.use(tool(client, "searxng", place.url), query="q")).text
     assert "Nothing was found" in told
 
 
 @pytest.mark.parametrize(("name", "missing"), [("tavily", "key"), ("brave", "key"), ("searxng", "address")])
-async def test_what_is_not_set_up_says_how(desk: Desk, client: Client, name: Name, missing: str) -> None:
+async def test_what_is_not_set_up_says_how(
+    desk: Desk, client: HttpClient, name: SearchServiceName, missing: str
+) -> None:
     with refused("not_configured") as caught:
         await desk.use(tool(client, name, "", key=""), query="q")
     assert missing in str(caught.value)
@@ -133,7 +137,7 @@ async def test_what_is_not_set_up_says_how(desk: Desk, client: Client, name: Nam
     ],
 )
 async def test_a_service_that_fails_is_named_with_a_way_out(
-    desk: Desk, client: Client, status: str, body: str, said: str
+    desk: Desk, client: HttpClient, status: str, body: str, said: str
 ) -> None:
     async with site(search=page(body, "text/plain", status)) as place:
         with refused("search_failed") as caught:
@@ -142,34 +146,34 @@ async def test_a_service_that_fails_is_named_with_a_way_out(
     assert "web.search.provider" in caught.value.trouble.next[1]
 
 
-async def test_a_service_that_takes_us_for_a_robot_is_not_an_empty_answer(desk: Desk, client: Client) -> None:
+async def test_a_service_that_takes_us_for_a_robot_is_not_an_empty_answer(desk: Desk, client: HttpClient) -> None:
     async with site(**{"html/": page(ROBOT, "text/html", "202 Accepted")}) as place:
         with refused("search_failed") as caught:
             await desk.use(tool(client, "duckduckgo", place.url), query="q")
     assert "person" in str(caught.value)
 
 
-async def test_a_service_that_cannot_be_reached_is_said_plainly(desk: Desk, client: Client) -> None:
+async def test_a_service_that_cannot_be_reached_is_said_plainly(desk: Desk, client: HttpClient) -> None:
     async with site() as place:
         pass
     with refused("search_failed"):
         await desk.use(tool(client, "searxng", place.url), query="q")
 
 
-async def test_a_key_does_not_follow_a_redirect(desk: Desk, client: Client) -> None:
+async def test_a_key_does_not_follow_a_redirect(desk: Desk, client: HttpClient) -> None:
     async with site(search=moved("http://evil.example/")) as place:
         with refused("search_failed") as caught:
             await desk.use(tool(client, "searxng", place.url), query="q")
     assert "redirects are not followed" in str(caught.value)
 
 
-async def test_a_site_that_is_none_is_refused(desk: Desk, client: Client) -> None:
+async def test_a_site_that_is_none_is_refused(desk: Desk, client: HttpClient) -> None:
     with refused("bad_site"):
         await desk.use(tool(client, "searxng", "http://127.0.0.1:1"), query="q", site="a b")
 
 
-def test_a_search_is_judged_by_the_host_of_its_service(desk: Desk, client: Client) -> None:
+def test_a_search_is_judged_by_the_host_of_its_service(desk: Desk, client: HttpClient) -> None:
     asked = tool(client, "brave", "")
     assert asked.judge
-    judged = asked.judge(msgspec.convert({"query": "q"}, WebSearch), desk.context)
+    judged = asked.judge(msgspec.convert({"query": "q"}, WebSearchArgs), desk.context)
     assert (judged.effect, judged.risk, judged.hosts) == ("external", "safe", ("api.search.brave.com",))

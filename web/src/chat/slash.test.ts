@@ -56,8 +56,8 @@ describe("dollars", () => {
 });
 
 it("has the commands of the terminal chat, where they make sense", () => {
-  const source = readFileSync(join(import.meta.dirname, "../../../src/sylph/interfaces/cli/slash.py"), "utf8");
-  const terminal = [...source.matchAll(/^ {8}Slash\("([a-z]+)"/gm)].map((found) => found[1] ?? "");
+  const source = readFileSync(join(import.meta.dirname, "../../../src/sylph/interfaces/cli/chat/slash_commands.py"), "utf8");
+  const terminal = [...source.matchAll(/^ {8}SlashCommand\(\s*"([a-z]+)"/gm)].map((found) => found[1] ?? "");
   expect(terminal.length).toBeGreaterThan(20);
   // One goes to another session by the list of them, and leaves by closing the page.
   expect(terminal.filter((name) => !NAMES.includes(name as never))).toEqual(["resume", "quit"]);

@@ -86,7 +86,7 @@ export interface InputReceived {
   key?: string;
   dry_run?: boolean;
   images?: Image[];
-  form?: Form | null;
+  form?: AnswerFormat | null;
 }
 
 /** A picture or a document (`media` tells which) by its name: the bytes are kept with the log under `digest`. */
@@ -98,7 +98,7 @@ export interface Image {
 }
 
 /** How the answer to a message is wanted, where it matters. */
-export interface Form {
+export interface AnswerFormat {
   schema?: string;
   tokens?: number | null;
   effort?: string;
@@ -132,11 +132,11 @@ export interface TurnEnded {
   outcome: "budget" | "cancelled" | "failed" | "finished" | "interrupted";
   rounds?: number;
   ms?: number;
-  trouble?: Trouble | null;
+  trouble?: ErrorReport | null;
 }
 
 /** An error as data: what every door shows and every log keeps. */
-export interface Trouble {
+export interface ErrorReport {
   kind: string;
   message: string;
   details?: Record<string, string>;
@@ -178,7 +178,7 @@ export interface CompactionMade {
 /** Summarising did not work; nothing was dropped. */
 export interface CompactionFailed {
   why: string;
-  trouble: Trouble;
+  trouble: ErrorReport;
 }
 
 /** A request goes to a model. `digest` is a hash of the prompt's bytes, so that a replay can be held against it. `head` are hashes of what never changes in it, the system text and the tools, `tail` is one of its messages; `window` is what the model was taken to hold at that time, 0 where nobody knew. Where a budget counts, `reserved` micro-dollars were put aside for it. Its answer may have `answer` tokens, where that is known; `limited` tells that the service was told so, for the sake of a budget. `chat_only` tells that it got no tools, since it cannot be trusted with them. `kept` is how many bytes of the last request this one repeats, which a service's cache can have; where that is not all of them, `missed` says what changed: `first`, `model`, `system`, `tools`, `compaction`, `retry` or `history`. */
@@ -227,7 +227,7 @@ export interface Usage {
 /** A request did not work. `retry_ms` says when the next try comes; without it there is none. Where a budget counts and the service may charge for it all the same, `usage` and `cost` are the most it can be. `turn` is the earlier turn in which it was asked, where that is found out only now. */
 export interface ModelFailed {
   model: string;
-  trouble: Trouble;
+  trouble: ErrorReport;
   attempt: number;
   retry_ms?: number | null;
   partial?: string;
@@ -241,7 +241,7 @@ export interface ModelFailed {
 export interface ModelFellBack {
   model: string;
   to: string;
-  trouble: Trouble;
+  trouble: ErrorReport;
   role?: string;
   passed?: Record<string, string>;
 }
@@ -262,14 +262,14 @@ export interface ToolDecided {
   effect: "external" | "read" | "self" | "write";
   risk: "caution" | "dangerous" | "safe";
   digest?: string;
-  reach?: Reach;
+  reach?: AccessSummary;
   arguments?: string;
-  grants?: Rule[];
-  remembered?: Rule[];
+  grants?: PermissionRule[];
+  remembered?: PermissionRule[];
 }
 
 /** What a call would touch, as far as its arguments tell: real paths, hosts, simple commands. */
-export interface Reach {
+export interface AccessSummary {
   reads?: string[];
   writes?: string[];
   hosts?: string[];
@@ -279,7 +279,7 @@ export interface Reach {
 }
 
 /** What to do about calls that fit all that is named here; what is not named fits everything. */
-export interface Rule {
+export interface PermissionRule {
   decision: "allow" | "ask" | "deny";
   tool?: string;
   path?: string;
@@ -292,7 +292,7 @@ export interface Rule {
 
 /** What was allowed for the rest of the session is so no more. */
 export interface GrantRevoked {
-  rule: Rule;
+  rule: PermissionRule;
 }
 
 /** A call runs from here on: on the disk before its effect can be. `recourse` tells how the outcome can be learned after a crash, `foreseen` what it will be recognised by. */
@@ -309,7 +309,7 @@ export interface ToolFinished {
   ok: boolean;
   output: string;
   exit?: number | null;
-  trouble?: Trouble | null;
+  trouble?: ErrorReport | null;
   ms?: number;
   whole?: string;
   whole_bytes?: number;
@@ -329,9 +329,9 @@ export interface Asked {
   calls?: string[];
   effect?: "external" | "read" | "self" | "write" | null;
   risk?: "caution" | "dangerous" | "safe" | null;
-  reach?: Reach;
-  grants?: Rule[];
-  rules?: Rule[];
+  reach?: AccessSummary;
+  grants?: PermissionRule[];
+  rules?: PermissionRule[];
 }
 
 /** A person's answer, or that none could be had (`by` is `nobody`). `arguments` is what they made of a call's. `via` is the name of the credential it came with, where that was not the owner's own terminal. */
@@ -346,11 +346,11 @@ export interface Answered {
 
 /** The agent's checklist, whole, as it is now. */
 export interface PlanUpdated {
-  steps: Step[];
+  steps: PlanStep[];
 }
 
 /** One line of the plan. */
-export interface Step {
+export interface PlanStep {
   text: string;
   status?: "doing" | "done" | "dropped" | "pending";
 }
@@ -386,12 +386,12 @@ export interface UndoStarted {
   turn?: string;
   calls?: string[];
   steps?: FileChange[];
-  left?: FileLeft[];
+  left?: SkippedFile[];
   redo?: string;
 }
 
 /** A path that an undo did not touch, and why. */
-export interface FileLeft {
+export interface SkippedFile {
   path: string;
   why: string;
 }
@@ -400,7 +400,7 @@ export interface FileLeft {
 export interface FilesRestored {
   undo: string;
   restored?: string[];
-  left?: FileLeft[];
+  left?: SkippedFile[];
   resumed?: boolean;
 }
 
@@ -431,7 +431,7 @@ export interface DeliveryConfirmed {
 export interface DeliveryFailed {
   id: string;
   attempt: number;
-  trouble: Trouble;
+  trouble: ErrorReport;
   retry_ms?: number | null;
 }
 
@@ -500,23 +500,23 @@ export interface Progress {
 }
 
 /** All that is being written, for a reader that came late or has missed some: it takes the place of all pieces before it. `outputs` is what each running call has printed, or the end of that. */
-export interface Live {
+export interface LiveSnapshot {
   text?: string;
   reasoning?: string;
-  calls?: Written[];
+  calls?: PartialCall[];
   outputs?: Record<string, string>;
   progress?: string;
 }
 
 /** The arguments of a call, as far as the model has written them. */
-export interface Written {
+export interface PartialCall {
   name: string;
   text: string;
 }
 
 /** The session cannot go on: its log cannot be written, so this cannot be a fact. */
 export interface SessionFailed {
-  trouble: Trouble;
+  trouble: ErrorReport;
 }
 
 /** The session was removed for good: nothing of it is there any more, and nothing follows. */
@@ -580,7 +580,7 @@ export interface Bodies {
   "delta.args": ArgsDelta;
   "tool.output": ToolOutput;
   "progress": Progress;
-  "live": Live;
+  "live": LiveSnapshot;
   "session.failed": SessionFailed;
   "session.purged": SessionPurged;
   "lagged": Lagged;

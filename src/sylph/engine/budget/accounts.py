@@ -6,12 +6,12 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sylph.core.budget import Budget, Caps, Scope
-from sylph.engine.budget.spending import day
-from sylph.engine.summary import Summary
+from sylph.core.facts.budget import Budget, BudgetCaps, BudgetScope
+from sylph.engine.budget.spending import local_date
+from sylph.engine.folds.session_state import SessionState
 
 
-class Payer(Struct, frozen=True, kw_only=True):
+class BudgetOwner(Struct, frozen=True, kw_only=True):
     """For whom a model is asked."""
 
     session: str
@@ -26,8 +26,8 @@ class Payer(Struct, frozen=True, kw_only=True):
     """What the session's log has already warned of."""
 
 
-def payer(summary: Summary) -> Payer:
-    return Payer(
+def budget_owner_of(summary: SessionState) -> BudgetOwner:
+    return BudgetOwner(
         session=summary.id,
         turn=summary.open_turn,
         root=summary.root or summary.id,
@@ -38,17 +38,17 @@ def payer(summary: Summary) -> Payer:
     )
 
 
-class Account(NamedTuple):
+class BudgetAccount(NamedTuple):
     """One budget that a call draws on."""
 
-    scope: Scope
+    scope: BudgetScope
     name: str
-    caps: Caps
+    caps: BudgetCaps
 
 
-def names(who: Payer, ts: int) -> Iterator[tuple[Scope, str]]:
+def account_names(who: BudgetOwner, ts: int) -> Iterator[tuple[BudgetScope, str]]:
     """Every account that something counts for, whether it has a cap or not."""
-    date = day(ts)
+    date = local_date(ts)
     yield "turn", f"{who.session}.{who.turn}"
     yield "session", who.session
     yield "tree", who.root or who.session
@@ -59,23 +59,29 @@ def names(who: Payer, ts: int) -> Iterator[tuple[Scope, str]]:
         yield "label", f"{who.label} {date[:7]}"
 
 
-def accounts(budget: Budget, who: Payer, ts: int) -> list[Account]:
+def capped_accounts(budget: Budget, who: BudgetOwner, ts: int) -> list[BudgetAccount]:
     """The accounts with a cap, the narrowest first."""
-    return [Account(scope, name, caps) for scope, name in names(who, ts) if (caps := _caps(budget, who, scope, name))]
+    return [
+        BudgetAccount(scope, name, caps)
+        for scope, name in account_names(who, ts)
+        if (caps := _caps_for(budget, who, scope, name))
+    ]
 
 
-def common(budget: Budget, ts: int) -> list[Account]:
+def shared_accounts(budget: Budget, ts: int) -> list[BudgetAccount]:
     """The accounts with a cap that do not belong to one session."""
-    who = [Payer(session="", label=label) for label in ("", *budget.labels)]
-    found = [each for one in who for each in accounts(budget, one, ts) if each.scope in ("day", "month", "label")]
+    who = [BudgetOwner(session="", label=label) for label in ("", *budget.labels)]
+    found = [
+        each for one in who for each in capped_accounts(budget, one, ts) if each.scope in ("day", "month", "label")
+    ]
     return list(dict.fromkeys(found))
 
 
-def _caps(budget: Budget, who: Payer, scope: Scope, name: str) -> Caps:
+def _caps_for(budget: Budget, who: BudgetOwner, scope: BudgetScope, name: str) -> BudgetCaps:
     match scope:
         case "turn":
             # The time of a turn is kept by its own clock, which stands still while a person is waited for.
-            return replace(budget.turn, seconds=None) if who.turn else Caps()
+            return replace(budget.turn, seconds=None) if who.turn else BudgetCaps()
         case "session":
             return budget.session if who.money is None else replace(budget.session, money=who.money)
         case "tree":
@@ -87,4 +93,4 @@ def _caps(budget: Budget, who: Payer, scope: Scope, name: str) -> Caps:
         case "label":
             allowed = budget.labels.get(who.label)
             daily = name.rpartition(" ")[2].count("-") == 2
-            return Caps() if allowed is None else allowed.day if daily else allowed.month
+            return BudgetCaps() if allowed is None else allowed.day if daily else allowed.month

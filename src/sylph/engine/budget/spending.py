@@ -8,13 +8,20 @@ import msgspec
 from msgspec import Struct
 
 from sylph.core import facts
-from sylph.core.budget import Amount
+from sylph.core.facts.budget import BudgetAmount
 from sylph.core.messages import Usage
 
-Query = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+LogQuery = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
-TYPES = ("session.created", "session.forked", "model.responded", "model.failed", "tool.called", "tool.finished")
-_IN = ", ".join(f"'{type}'" for type in TYPES)
+SPENDING_TYPES = (
+    "session.created",
+    "session.forked",
+    "model.responded",
+    "model.failed",
+    "tool.called",
+    "tool.finished",
+)
+_IN = ", ".join(f"'{type}'" for type in SPENDING_TYPES)
 # The day of an answer is the day on which the model was asked: that is when the money was put aside.
 ROWS = f"""
 select event.session, event.seq, event.turn, coalesce(asked.ts, event.ts), cast(event.type as text),
@@ -53,7 +60,7 @@ class _Tool(Struct):
     ms: int = 0
 
 
-class Spend(NamedTuple):
+class SpendingEntry(NamedTuple):
     """One answer, or one attempt without one, or (without a model) the time a tool took."""
 
     session: str
@@ -69,24 +76,24 @@ class Spend(NamedTuple):
     """False where nobody knows what it was: it is counted at the most it can have been."""
 
     @property
-    def amount(self) -> Amount:
+    def amount(self) -> BudgetAmount:
         tokens = self.usage.input + self.usage.output
-        return Amount(self.cost or 0, tokens, 1 if self.model else 0, self.ms)
+        return BudgetAmount(self.cost or 0, tokens, 1 if self.model else 0, self.ms)
 
 
-class Part(Struct):
+class SessionSpending(Struct):
     """What one session has used since a point in its log, whose fork it is, and which label it carries."""
 
     root: str
     label: str = ""
-    spends: list[Spend] = []
+    spends: list[SpendingEntry] = []
     tools: dict[int, list[str]] = {}
     """The tools that an answer called, by its number."""
 
 
-def read(query: Query, session: str, after: int = 0, *, root: str = "", label: str = "") -> Part:
+def read_spending(query: LogQuery, session: str, after: int = 0, *, root: str = "", label: str = "") -> SessionSpending:
     """What a session has used after a fact. What a fork has in common with its parent was paid for there."""
-    part = Part(root or session, label, [], {})
+    part = SessionSpending(root or session, label, [], {})
     last = 0
     for id, seq, turn, ts, type, data, _ in query(ROWS, (session, after)):
         try:
@@ -98,9 +105,9 @@ def read(query: Query, session: str, after: int = 0, *, root: str = "", label: s
                 case "tool.called":
                     part.tools.setdefault(last, []).append(msgspec.json.decode(data, type=_Tool).name)
                 case "tool.finished":
-                    part.spends += _tool(id, seq, turn, ts, data)
+                    part.spends += _tool_entries(id, seq, turn, ts, data)
                 case _:
-                    part.spends += _model(id, seq, turn, ts, type, data)
+                    part.spends += _model_entries(id, seq, turn, ts, type, data)
                     last = seq
         except (msgspec.DecodeError, UnicodeDecodeError):
             # A damaged record costs that record.
@@ -108,24 +115,24 @@ def read(query: Query, session: str, after: int = 0, *, root: str = "", label: s
     return part
 
 
-def _tool(session: str, seq: int, turn: str, ts: int, data: bytes) -> Iterator[Spend]:
+def _tool_entries(session: str, seq: int, turn: str, ts: int, data: bytes) -> Iterator[SpendingEntry]:
     took = msgspec.json.decode(data, type=_Tool).ms
     if took:
-        yield Spend(session, seq, turn, ts, ms=took)
+        yield SpendingEntry(session, seq, turn, ts, ms=took)
 
 
-def _model(session: str, seq: int, turn: str, ts: int, type: str, data: bytes) -> Iterator[Spend]:
+def _model_entries(session: str, seq: int, turn: str, ts: int, type: str, data: bytes) -> Iterator[SpendingEntry]:
     if type == facts.ModelResponded.wire:
         said = msgspec.json.decode(data, type=_Responded)
-        yield Spend(session, seq, turn, ts, said.model, said.role, said.usage, said.cost, said.ms)
+        yield SpendingEntry(session, seq, turn, ts, said.model, said.role, said.usage, said.cost, said.ms)
         return
     failed = msgspec.json.decode(data, type=_Failed)
     if failed.usage is not None:
         asked = failed.turn or turn
-        yield Spend(session, seq, asked, ts, failed.model, failed.role, failed.usage, failed.cost, sure=False)
+        yield SpendingEntry(session, seq, asked, ts, failed.model, failed.role, failed.usage, failed.cost, sure=False)
 
 
-def day(ms: int) -> str:
+def local_date(ms: int) -> str:
     """The date, where this machine is."""
     now = time.localtime(ms / 1000)
     return f"{now.tm_year:04}-{now.tm_mon:02}-{now.tm_mday:02}"

@@ -9,21 +9,23 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from sylph.engine.redact import likely
+from sylph.engine.redact import secret_likelihood
 
-Check = Callable[[str], bool]
+ValueCheck = Callable[[str], bool]
 
 
-class Pattern(Struct, frozen=True):
+class SecretPattern(Struct, frozen=True):
     name: str
     regex: str
     hints: tuple[str, ...]
-    check: Check = likely.anything
+    check: ValueCheck = secret_likelihood.accept_any
 
 
-def _key(name: str, regex: str, *hints: str, check: Check = likely.mixed) -> Pattern:
+def _key_pattern(
+    name: str, regex: str, *hints: str, check: ValueCheck = secret_likelihood.looks_like_key
+) -> SecretPattern:
     """A key that its vendor marks: at the beginning of a word, and to its end."""
-    return Pattern(name, rf"{_EDGE}({regex})", hints, check)
+    return SecretPattern(name, rf"{_EDGE}({regex})", hints, check)
 
 
 # The beginning of a word; a quoted line break before it is no part of it.
@@ -54,14 +56,14 @@ _LETTER = r"""[^\s"'`$<>(){}\[\],;&|\\]"""
 
 # What stands between a name and its value, up to the quote.
 _IS = r"""[0-9]?\\?["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*[rbu]?"""
-GIVEN = rf"""(?i){_NAMED}{_IS}\\?["']?$"""
+ASSIGNMENT_BEFORE = rf"""(?i){_NAMED}{_IS}\\?["']?$"""
 
 
-def _phrases(before: str, hints: tuple[str, ...], check: Check) -> tuple[Pattern, ...]:
+def _phrase_patterns(before: str, hints: tuple[str, ...], check: ValueCheck) -> tuple[SecretPattern, ...]:
     """Values of several words, in either kind of quotes. What begins or ends as code does stands outside."""
     first, last = r"""[^\s"'\\`,;:+().\[\]{}<>|=-]""", r"""\s\\,;(\[{+=<"""
     return tuple(
-        Pattern(
+        SecretPattern(
             "password", rf"""{before}\\?{mark}({first}[^{mark}\\\r\n]{{4,118}}[^{mark}{last}])\\?{mark}""", hints, check
         )
         for mark in "\"'"
@@ -70,158 +72,172 @@ def _phrases(before: str, hints: tuple[str, ...], check: Check) -> tuple[Pattern
 
 ASSIGNED = (
     # "name": "value", name = 'value', name := "value", name => "value"; also inside of a text that is itself quoted.
-    Pattern(
+    SecretPattern(
         "password",
         rf"""(?i){_NAMED}{_IS}\\?["']([^"'\\\s]{{6,200}})\\?["']""",
         _NAMES,
-        likely.quoted,
+        secret_likelihood.is_quoted_secret,
     ),
     # NAME=value and name: value, alone on their line, as in .env, .properties and YAML files.
-    Pattern(
+    SecretPattern(
         "password",
         rf"""(?im)(?:^|[\s+>|:-]|\\[nrt])[A-Z0-9_.-]*{_NAMED}[0-9]?(?:=|:[ \t]+)({_LINE}{{6,200}})(?:\s|$|["'\\])""",
         _NAMES,
-        likely.bare,
+        secret_likelihood.is_bare_secret,
     ),
-    Pattern(
+    SecretPattern(
         "password",
         rf"""(?im)^[ \t+>|-]*[A-Z0-9_.-]*{_NAMED}[ \t]+[=:][ \t]+({_LINE}{{6,200}})[ \t]*$""",
         _NAMES,
-        likely.spaced,
+        secret_likelihood.is_spaced_secret,
     ),
     # NAME=value in capitals is a variable wherever it stands.
-    Pattern("password", rf"""{_EDGE}{_VARIABLE}=({_LINE}{{8,200}})""", _NAMES, likely.variable),
+    SecretPattern(
+        "password", rf"""{_EDGE}{_VARIABLE}=({_LINE}{{8,200}})""", _NAMES, secret_likelihood.is_variable_secret
+    ),
     # Several words in quotes: NAME="…" in capitals, and whatever is called a password.
-    *_phrases(rf"""{_EDGE}{_VARIABLE}[0-9]?\\?["']?(?:=|:[ \t]+)""", _NAMES, likely.passphrase),
-    *_phrases(rf"""(?i){_PASSWORD}{_IS}""", _NAMES, likely.phrase),
-    *_phrases(r"""(?i)(?:^|\s)--?(?:password|passwd|passphrase)[= ]""", _NAMES, likely.phrase),
+    *_phrase_patterns(rf"""{_EDGE}{_VARIABLE}[0-9]?\\?["']?(?:=|:[ \t]+)""", _NAMES, secret_likelihood.is_passphrase),
+    *_phrase_patterns(rf"""(?i){_PASSWORD}{_IS}""", _NAMES, secret_likelihood.is_password_phrase),
+    *_phrase_patterns(
+        r"""(?i)(?:^|\s)--?(?:password|passwd|passphrase)[= ]""", _NAMES, secret_likelihood.is_password_phrase
+    ),
     # `-p` of programs with which it is the password.
-    Pattern("password", rf"""{_FLAG}["']?({_LETTER}{{5,200}})""", _PROGRAMS, likely.flag),
-    *_phrases(_FLAG, _PROGRAMS, likely.flag),
+    SecretPattern("password", rf"""{_FLAG}["']?({_LETTER}{{5,200}})""", _PROGRAMS, secret_likelihood.is_flag_password),
+    *_phrase_patterns(_FLAG, _PROGRAMS, secret_likelihood.is_flag_password),
     # Key=value; of connection strings, and fields of forms and queries.
-    Pattern(
+    SecretPattern(
         "password",
         rf"""(?i)(?:^|[;&?,\s"']){_NAMED}=({_LETTER}{{6,200}})[;&]""",
         _NAMES,
-        likely.bare,
+        secret_likelihood.is_bare_secret,
     ),
-    Pattern(
+    SecretPattern(
         "password",
         rf"""(?i)(?:^|\s)--?(?:password|passwd|passphrase|token|api-?key|secret)[= ]["']?({_LETTER}{{6,200}})""",
         _NAMES,
-        likely.quoted,
+        secret_likelihood.is_quoted_secret,
     ),
-    Pattern(
+    SecretPattern(
         "authorization",
         r"""(?i)\bauthorization\\?["']?\]?\s*[:=,]\s*[bf]?\\?["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9+/_.~=-]{8,4000})""",
         ("authorization",),
-        likely.quoted,
+        secret_likelihood.is_quoted_secret,
     ),
-    Pattern(
+    SecretPattern(
         "authorization",
         r"""(?i)\bx-(?:api-key|auth-token|access-token|goog-api-key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9+/_.~=-]{8,4000})""",
         ("x-api-key", "x-auth-token", "x-access-token", "x-goog-api-key"),
-        likely.quoted,
+        secret_likelihood.is_quoted_secret,
     ),
-    Pattern(
+    SecretPattern(
         "login",
         r"""(?:^|\s)(?:-u|--user)[= ]?["']?[\w.@-]+:([^\s"'`$<>(){}\[\]\\]{6,200})""",
         ("-u", "--user"),
-        likely.quoted,
+        secret_likelihood.is_quoted_secret,
     ),
     # In a .netrc and in curl's own file.
-    Pattern("login", r"""(?i)\blogin\s+\S+\s+password\s+([^\s"'`$<>{}\\]{6,200})""", ("password",), likely.quoted),
+    SecretPattern(
+        "login",
+        r"""(?i)\blogin\s+\S+\s+password\s+([^\s"'`$<>{}\\]{6,200})""",
+        ("password",),
+        secret_likelihood.is_quoted_secret,
+    ),
 )
 
 URLS = (
-    Pattern(
+    SecretPattern(
         "url-password",
         r"""(?:\b|\\[nrt])[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"'<>\\`]{0,200}:([^\s/@"'<>\\`]{3,200})@""",
         ("://",),
-        likely.url,
+        secret_likelihood.is_url_password,
     ),
-    Pattern("webhook", r"\bhooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9_/]{20,100})", ("hooks.slack.com",)),
-    Pattern(
+    SecretPattern(
+        "webhook", r"\bhooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9_/]{20,100})", ("hooks.slack.com",)
+    ),
+    SecretPattern(
         "webhook", r"\bdiscord(?:app)?\.com/api/webhooks/([0-9]{15,21}/[A-Za-z0-9_-]{40,100})", ("/api/webhooks/",)
     ),
-    Pattern(
-        "signature", r"[?&](?:sig|X-Amz-Signature|X-Goog-Signature)=([A-Za-z0-9%+/=_-]{20,512})", ("sig",), likely.mixed
+    SecretPattern(
+        "signature",
+        r"[?&](?:sig|X-Amz-Signature|X-Goog-Signature)=([A-Za-z0-9%+/=_-]{20,512})",
+        ("sig",),
+        secret_likelihood.looks_like_key,
     ),
 )
 
 _GITLAB = tuple(f"gl{kind}-" for kind in ("pat", "ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas"))
 
 KEYS = (
-    _key("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{16,200}", "sk-ant-"),
-    _key("openrouter-key", r"sk-or-[A-Za-z0-9_-]{16,200}", "sk-or-"),
-    _key("openai-key", r"sk-[A-Za-z0-9_-]{20,250}", "sk-", check=likely.token),
-    _key("groq-key", r"gsk_[A-Za-z0-9]{20,120}", "gsk_"),
-    _key("xai-key", r"xai-[A-Za-z0-9]{20,120}", "xai-"),
-    _key("cerebras-key", r"csk-[A-Za-z0-9]{20,120}", "csk-"),
-    _key("together-key", r"tgp_v1_[A-Za-z0-9_-]{20,120}", "tgp_v1_"),
-    _key("fireworks-key", r"fw_[A-Za-z0-9]{20,64}", "fw_", check=likely.token),
-    _key("perplexity-key", r"pplx-[A-Za-z0-9]{20,120}", "pplx-"),
-    _key("nvidia-key", r"nvapi-[A-Za-z0-9_-]{20,120}", "nvapi-"),
-    _key("huggingface-token", r"(?:hf|api_org)_[A-Za-z0-9]{30,64}", "hf_", "api_org_"),
-    _key("replicate-key", r"r8_[A-Za-z0-9]{30,64}", "r8_"),
-    _key("google-key", r"AIza[A-Za-z0-9_-]{35}", "AIza"),
-    _key("google-token", r"ya29\.[A-Za-z0-9_-]{20,500}", "ya29."),
-    _key("google-secret", r"GOCSPX-[A-Za-z0-9_-]{20,64}", "GOCSPX-"),
-    _key("aws-key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "AKIA", "ASIA", "ABIA", "ACCA"),
-    _key("aws-bedrock-key", r"ABSK[A-Za-z0-9+/=]{60,250}", "ABSK"),
-    Pattern(
+    _key_pattern("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{16,200}", "sk-ant-"),
+    _key_pattern("openrouter-key", r"sk-or-[A-Za-z0-9_-]{16,200}", "sk-or-"),
+    _key_pattern("openai-key", r"sk-[A-Za-z0-9_-]{20,250}", "sk-", check=secret_likelihood.looks_like_token),
+    _key_pattern("groq-key", r"gsk_[A-Za-z0-9]{20,120}", "gsk_"),
+    _key_pattern("xai-key", r"xai-[A-Za-z0-9]{20,120}", "xai-"),
+    _key_pattern("cerebras-key", r"csk-[A-Za-z0-9]{20,120}", "csk-"),
+    _key_pattern("together-key", r"tgp_v1_[A-Za-z0-9_-]{20,120}", "tgp_v1_"),
+    _key_pattern("fireworks-key", r"fw_[A-Za-z0-9]{20,64}", "fw_", check=secret_likelihood.looks_like_token),
+    _key_pattern("perplexity-key", r"pplx-[A-Za-z0-9]{20,120}", "pplx-"),
+    _key_pattern("nvidia-key", r"nvapi-[A-Za-z0-9_-]{20,120}", "nvapi-"),
+    _key_pattern("huggingface-token", r"(?:hf|api_org)_[A-Za-z0-9]{30,64}", "hf_", "api_org_"),
+    _key_pattern("replicate-key", r"r8_[A-Za-z0-9]{30,64}", "r8_"),
+    _key_pattern("google-key", r"AIza[A-Za-z0-9_-]{35}", "AIza"),
+    _key_pattern("google-token", r"ya29\.[A-Za-z0-9_-]{20,500}", "ya29."),
+    _key_pattern("google-secret", r"GOCSPX-[A-Za-z0-9_-]{20,64}", "GOCSPX-"),
+    _key_pattern("aws-key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "AKIA", "ASIA", "ABIA", "ACCA"),
+    _key_pattern("aws-bedrock-key", r"ABSK[A-Za-z0-9+/=]{60,250}", "ABSK"),
+    SecretPattern(
         "azure-key",
         r"(?i)\b(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,100}={0,2})",
         ("accountkey=", "sharedaccesskey="),
     ),
-    _key("azure-secret", r"[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}", "7Q~", "8Q~"),
-    _key("github-token", r"gh[pousr]_[A-Za-z0-9]{30,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    _key("github-token", r"github_pat_[A-Za-z0-9_]{40,255}", "github_pat_"),
-    _key("gitlab-token", r"gl(?:pat|ptt|dt|rt|cbt|soat|ft|agent|imt|oas)-[A-Za-z0-9_.-]{20,120}", *_GITLAB),
-    _key("bitbucket-token", r"ATBB[A-Za-z0-9_=.-]{24,64}", "ATBB"),
-    _key("atlassian-token", r"ATATT3[A-Za-z0-9_=-]{60,250}", "ATATT3"),
-    _key("slack-token", r"xox[abeoprs]-(?:[0-9]-)?[A-Za-z0-9-]{10,250}", "xox"),
-    _key("slack-token", r"xapp-[0-9]-[A-Za-z0-9-]{20,250}", "xapp-"),
-    _key("discord-token", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}", "."),
-    _key("telegram-token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,36}", ":AA"),
-    _key("stripe-key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,250}", "k_live_", "k_test_"),
-    _key("stripe-secret", r"whsec_[A-Za-z0-9+/=]{24,100}", "whsec_"),
-    _key("square-token", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,64}", "sq0"),
-    _key("shopify-token", r"shp(?:at|ca|pa|ss|tka)_[A-Fa-f0-9]{32}", "shp"),
-    _key("twilio-key", r"SK[0-9a-f]{32}\b", "SK"),
-    _key("sendgrid-key", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", "SG."),
-    _key("mailgun-key", r"key-[0-9a-f]{32}\b", "key-"),
-    _key("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}\b", "-us"),
-    _key("npm-token", r"npm_[A-Za-z0-9]{36}", "npm_"),
-    _key("pypi-token", r"pypi-[A-Za-z0-9_-]{50,300}", "pypi-"),
-    _key("rubygems-key", r"rubygems_[0-9a-f]{48}", "rubygems_"),
-    _key("docker-token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,64}", "dckr_"),
-    _key("digitalocean-token", r"do[opr]_v1_[0-9a-f]{64}", "_v1_"),
-    _key("heroku-key", r"HRKU-[A-Za-z0-9_-]{30,80}", "HRKU-"),
-    _key("fly-token", r"(?:fo1_|FlyV1 fm[12]_)[A-Za-z0-9+/=,_-]{20,600}", "fo1_", "FlyV1"),
-    _key("netlify-token", r"nfp_[A-Za-z0-9]{30,64}", "nfp_"),
-    _key("cloudflare-key", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,180}", "v1.0-"),
-    _key("databricks-token", r"dapi[0-9a-f]{32}(?:-[0-9])?\b", "dapi"),
-    _key("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,80}", "dp."),
-    _key("vault-token", r"hv[bsr]\.[A-Za-z0-9_-]{20,250}", "hvs.", "hvb.", "hvr."),
-    _key("terraform-token", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,80}", ".atlasv1."),
-    _key("pulumi-token", r"pul-[0-9a-f]{40}\b", "pul-"),
-    _key("linear-key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,80}", "lin_"),
-    _key("notion-token", r"ntn_[A-Za-z0-9]{40,64}", "ntn_"),
-    _key("notion-token", r"secret_[A-Za-z0-9]{43}\b", "secret_"),
-    _key("figma-token", r"figd_[A-Za-z0-9_-]{30,64}", "figd_"),
-    _key("postman-key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}", "PMAK-"),
-    _key("newrelic-key", r"NRAK-[A-Z0-9]{27}\b", "NRAK-"),
-    _key("grafana-token", r"gl(?:sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_[A-Za-z0-9+/=]{32,400})", "glsa_", "glc_"),
-    _key("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{40,300}", "sntry"),
-    _key("supabase-key", r"sb(?:p_[0-9a-f]{40}|_secret_[A-Za-z0-9_-]{20,64})", "sbp_", "sb_secret_"),
-    _key("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{30,80}", "pscale_"),
-    _key("tailscale-key", r"tskey-[a-z]+-[A-Za-z0-9_-]{16,80}", "tskey-"),
-    _key("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1"),
-    Pattern(
+    _key_pattern("azure-secret", r"[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}", "7Q~", "8Q~"),
+    _key_pattern("github-token", r"gh[pousr]_[A-Za-z0-9]{30,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    _key_pattern("github-token", r"github_pat_[A-Za-z0-9_]{40,255}", "github_pat_"),
+    _key_pattern("gitlab-token", r"gl(?:pat|ptt|dt|rt|cbt|soat|ft|agent|imt|oas)-[A-Za-z0-9_.-]{20,120}", *_GITLAB),
+    _key_pattern("bitbucket-token", r"ATBB[A-Za-z0-9_=.-]{24,64}", "ATBB"),
+    _key_pattern("atlassian-token", r"ATATT3[A-Za-z0-9_=-]{60,250}", "ATATT3"),
+    _key_pattern("slack-token", r"xox[abeoprs]-(?:[0-9]-)?[A-Za-z0-9-]{10,250}", "xox"),
+    _key_pattern("slack-token", r"xapp-[0-9]-[A-Za-z0-9-]{20,250}", "xapp-"),
+    _key_pattern("discord-token", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}", "."),
+    _key_pattern("telegram-token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,36}", ":AA"),
+    _key_pattern("stripe-key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,250}", "k_live_", "k_test_"),
+    _key_pattern("stripe-secret", r"whsec_[A-Za-z0-9+/=]{24,100}", "whsec_"),
+    _key_pattern("square-token", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,64}", "sq0"),
+    _key_pattern("shopify-token", r"shp(?:at|ca|pa|ss|tka)_[A-Fa-f0-9]{32}", "shp"),
+    _key_pattern("twilio-key", r"SK[0-9a-f]{32}\b", "SK"),
+    _key_pattern("sendgrid-key", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", "SG."),
+    _key_pattern("mailgun-key", r"key-[0-9a-f]{32}\b", "key-"),
+    _key_pattern("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}\b", "-us"),
+    _key_pattern("npm-token", r"npm_[A-Za-z0-9]{36}", "npm_"),
+    _key_pattern("pypi-token", r"pypi-[A-Za-z0-9_-]{50,300}", "pypi-"),
+    _key_pattern("rubygems-key", r"rubygems_[0-9a-f]{48}", "rubygems_"),
+    _key_pattern("docker-token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,64}", "dckr_"),
+    _key_pattern("digitalocean-token", r"do[opr]_v1_[0-9a-f]{64}", "_v1_"),
+    _key_pattern("heroku-key", r"HRKU-[A-Za-z0-9_-]{30,80}", "HRKU-"),
+    _key_pattern("fly-token", r"(?:fo1_|FlyV1 fm[12]_)[A-Za-z0-9+/=,_-]{20,600}", "fo1_", "FlyV1"),
+    _key_pattern("netlify-token", r"nfp_[A-Za-z0-9]{30,64}", "nfp_"),
+    _key_pattern("cloudflare-key", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,180}", "v1.0-"),
+    _key_pattern("databricks-token", r"dapi[0-9a-f]{32}(?:-[0-9])?\b", "dapi"),
+    _key_pattern("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,80}", "dp."),
+    _key_pattern("vault-token", r"hv[bsr]\.[A-Za-z0-9_-]{20,250}", "hvs.", "hvb.", "hvr."),
+    _key_pattern("terraform-token", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,80}", ".atlasv1."),
+    _key_pattern("pulumi-token", r"pul-[0-9a-f]{40}\b", "pul-"),
+    _key_pattern("linear-key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,80}", "lin_"),
+    _key_pattern("notion-token", r"ntn_[A-Za-z0-9]{40,64}", "ntn_"),
+    _key_pattern("notion-token", r"secret_[A-Za-z0-9]{43}\b", "secret_"),
+    _key_pattern("figma-token", r"figd_[A-Za-z0-9_-]{30,64}", "figd_"),
+    _key_pattern("postman-key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}", "PMAK-"),
+    _key_pattern("newrelic-key", r"NRAK-[A-Z0-9]{27}\b", "NRAK-"),
+    _key_pattern("grafana-token", r"gl(?:sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_[A-Za-z0-9+/=]{32,400})", "glsa_", "glc_"),
+    _key_pattern("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{40,300}", "sntry"),
+    _key_pattern("supabase-key", r"sb(?:p_[0-9a-f]{40}|_secret_[A-Za-z0-9_-]{20,64})", "sbp_", "sb_secret_"),
+    _key_pattern("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{30,80}", "pscale_"),
+    _key_pattern("tailscale-key", r"tskey-[a-z]+-[A-Za-z0-9_-]{16,80}", "tskey-"),
+    _key_pattern("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1"),
+    SecretPattern(
         "jwt", r"(?:\b|\\[nrt])(eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000})", ("eyJ",)
     ),
-    Pattern(
+    SecretPattern(
         "jwt",
         r"(?:\b|\\[nrt])(eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,400})",
         ("eyJ",),
@@ -229,29 +245,35 @@ KEYS = (
 )
 
 CARDS = (
-    Pattern(
+    SecretPattern(
         "card",
         r"(?:\b|\\[nrt])([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})\b",
         tuple("23456"),
-        likely.card,
+        secret_likelihood.is_card_number,
     ),
 )
 
-EMAILS = (Pattern("email", r"\b([A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b", ("@",)),)
+EMAILS = (
+    SecretPattern("email", r"\b([A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b", ("@",)),
+)
 
 ADDRESSES = (
-    Pattern(
+    SecretPattern(
         "ip",
         r"(?:^|[^0-9A-Za-z.])((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?:$|[^0-9A-Za-z.]|\.(?:\s|$))",
         (".",),
-        likely.address,
+        secret_likelihood.is_host_address,
     ),
-    Pattern(
+    SecretPattern(
         "ip",
         r"(?:^|[^0-9A-Za-z:.])((?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?:$|[^0-9A-Za-z:.])",
         (":",),
-        likely.address,
+        secret_likelihood.is_host_address,
     ),
 )
 
-ENTROPY = (Pattern("entropy", r"(?:^|[^A-Za-z0-9+/_=.-])([A-Za-z0-9+/_-]{20,200}={0,2})", ("",), likely.random),)
+ENTROPY = (
+    SecretPattern(
+        "entropy", r"(?:^|[^A-Za-z0-9+/_=.-])([A-Za-z0-9+/_-]{20,200}={0,2})", ("",), secret_likelihood.is_high_entropy
+    ),
+)

@@ -1,7 +1,7 @@
 """Confines every command to what its call was judged, and allowed, to do."""
 
-from sylph.engine.sandbox.layers import Layer
-from sylph.engine.sandbox.sandbox import Sandbox
-from sylph.engine.sandbox.terms import Caps, Grip, Network, Terms
+from sylph.engine.sandbox.layer_probe import SandboxLayer
+from sylph.engine.sandbox.policy import CommandRights, Network, SandboxLimits, SandboxPolicy
+from sylph.engine.sandbox.sandbox import CommandSandbox
 
-__all__ = ["Caps", "Grip", "Layer", "Network", "Sandbox", "Terms"]
+__all__ = ["CommandRights", "CommandSandbox", "Network", "SandboxLayer", "SandboxLimits", "SandboxPolicy"]

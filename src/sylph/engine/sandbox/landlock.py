@@ -8,40 +8,42 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from sylph.core.run import Order
-from sylph.engine.sandbox import launcher, seccomp
-from sylph.engine.sandbox.bwrap import kept
-from sylph.engine.sandbox.places import Places, within
-from sylph.engine.sandbox.terms import Caps, Grip
+from sylph.core.command_run import CommandSpec
+from sylph.engine.sandbox import landlock_launcher, seccomp
+from sylph.engine.sandbox.bwrap import filter_environment
+from sylph.engine.sandbox.path_visibility import PathVisibility, is_within
+from sylph.engine.sandbox.policy import CommandRights, SandboxLimits
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm", "/dev/pts")
-NAMES = ("tmp", "home")
+PRIVATE_FOLDERS = ("tmp", "home")
 
 
-def confined(order: Order, grip: Grip, places: Places, caps: Caps, *, abi: int, network: bool) -> Order:
+def confine_command(
+    order: CommandSpec, rights: CommandRights, places: PathVisibility, caps: SandboxLimits, *, abi: int, network: bool
+) -> CommandSpec:
     """The order, to be run by the launcher. Its temporary and home folder have to be other paths than usual."""
-    private, workspace = str(grip.private), str(grip.workspace)
-    own = [f"{private}/{name}" for name in NAMES]
-    shown = [path for path in places.shown if not within(path, places.secret)]
-    cut = [*places.hidden, *(path for path in places.secret if not within(path, places.hidden)), private, "/dev"]
-    env, lent = kept(order.env), [order.lent] if order.lent else []
+    private, workspace = str(rights.private), str(rights.workspace)
+    own = [f"{private}/{name}" for name in PRIVATE_FOLDERS]
+    shown = [path for path in places.shown if not is_within(path, places.secret)]
+    cut = [*places.hidden, *(path for path in places.secret if not is_within(path, places.hidden)), private, "/dev"]
+    env, lent = filter_environment(order.env), [order.lent] if order.lent else []
     told = {
         "abi": abi,
         "cwd": order.cwd,
-        "read": [*_around("/", cut), *shown, *lent, *(() if grip.writes else (workspace,))],
-        "write": [*own, *DEVICES, *((workspace,) if grip.writes else ())],
+        "read": [*_paths_except("/", cut), *shown, *lent, *(() if rights.writes else (workspace,))],
+        "write": [*own, *DEVICES, *((workspace,) if rights.writes else ())],
         "network": network,
-        "filter": seccomp.program(network=network).hex(),
-        "limits": [[resource.RLIMIT_CORE, 0], *_limits(caps)],
+        "filter": seccomp.build_filter(network=network).hex(),
+        "limits": [[resource.RLIMIT_CORE, 0], *_resource_limits(caps)],
         "env": {**env, "TMPDIR": own[0], "HOME": own[1]},
     }
-    argv = (sys.executable, "-I", "-S", launcher.__file__, json.dumps(told), *order.argv)
+    argv = (sys.executable, "-I", "-S", landlock_launcher.__file__, json.dumps(told), *order.argv)
     return replace(order, argv=argv, cwd="/", env={})
 
 
-def _around(folder: str, cut: Iterable[str]) -> Iterator[str]:
+def _paths_except(folder: str, cut: Iterable[str]) -> Iterator[str]:
     """What is in a folder, but for some paths: rules can only add."""
-    inside = [path for path in cut if within(path, (folder,))]
+    inside = [path for path in cut if is_within(path, (folder,))]
     if folder in inside:
         return
     if not inside:
@@ -54,10 +56,10 @@ def _around(folder: str, cut: Iterable[str]) -> Iterator[str]:
     for path in (os.path.join(folder, name) for name in entries):
         # A link may lead into what is cut out; where it leads is allowed, or not, on its own account.
         if not os.path.islink(path):
-            yield from _around(path, inside)
+            yield from _paths_except(path, inside)
 
 
-def _limits(caps: Caps) -> Iterator[list[int]]:
+def _resource_limits(caps: SandboxLimits) -> Iterator[list[int]]:
     told = (
         (resource.RLIMIT_NOFILE, caps.files),
         (resource.RLIMIT_FSIZE, caps.file_size),

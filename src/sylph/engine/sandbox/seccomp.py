@@ -35,7 +35,7 @@ _X86_MODES = {2: 2, 85: 1, 133: 1, 90: 1, 91: 1, 257: 3, 259: 2, 268: 2, 452: 2}
 _ARM_MODES = {52: 1, 56: 3, 33: 2, 53: 2, 452: 2}
 
 
-class Machine(NamedTuple):
+class SyscallTable(NamedTuple):
     """The kernel's name for it, and its numbers of system calls."""
 
     arch: int
@@ -46,39 +46,46 @@ class Machine(NamedTuple):
 
 
 MACHINES = {
-    "x86_64": Machine(0xC000003E, 41, 16, _X86, _X86_MODES),
-    "aarch64": Machine(0xC00000B7, 198, 29, _ARM, _ARM_MODES),
+    "x86_64": SyscallTable(0xC000003E, 41, 16, _X86, _X86_MODES),
+    "aarch64": SyscallTable(0xC00000B7, 198, 29, _ARM, _ARM_MODES),
 }
 
-Step = tuple[int, int, int, int]
+Instruction = tuple[int, int, int, int]
 
 
-def program(machine: str = "", *, network: bool = True) -> bytes:
+def build_filter(machine: str = "", *, network: bool = True) -> bytes:
     """The filter; without `network` it refuses internet sockets too. Empty for machines it does not know."""
     known = MACHINES.get(machine or os.uname().machine)
     if known is None:
         return b""
-    steps: list[Step] = [(LOAD, 0, 0, ARCH), (JUMP_EQ, 1, 0, known.arch), _refuse(ENOSYS), (LOAD, 0, 0, NUMBER)]
+    steps: list[Instruction] = [
+        (LOAD, 0, 0, ARCH),
+        (JUMP_EQ, 1, 0, known.arch),
+        _refuse_with(ENOSYS),
+        (LOAD, 0, 0, NUMBER),
+    ]
     if known is MACHINES["x86_64"]:
-        steps += [(JUMP_GE, 0, 1, X32), _refuse(ENOSYS)]
+        steps += [(JUMP_GE, 0, 1, X32), _refuse_with(ENOSYS)]
     for number, error in {**dict.fromkeys(known.denied, EPERM), **_SAME}.items():
-        steps += [(JUMP_EQ, 0, 1, number), _refuse(error)]
+        steps += [(JUMP_EQ, 0, 1, number), _refuse_with(error)]
     for number, place in known.modes.items():
         # Nobody outside is to be made somebody else by a file from in here.
         mode = (LOAD, 0, 0, FIRST + ARGUMENT * place)
-        steps += _when(number, [mode, (JUMP_SET, 0, 1, SETUID), _refuse(EPERM), (RETURN, 0, 0, ALLOW)])
+        steps += _on_syscall(number, [mode, (JUMP_SET, 0, 1, SETUID), _refuse_with(EPERM), (RETURN, 0, 0, ALLOW)])
     families = [UNIX, NETLINK, *((INET, INET6) if network else ())]
     allowed = [step for family in families for step in ((JUMP_EQ, 0, 1, family), (RETURN, 0, 0, ALLOW))]
-    steps += _when(known.socket, [(LOAD, 0, 0, FIRST), *allowed, _refuse(EAFNOSUPPORT if network else EACCES)])
-    typing = [step for request in (TIOCSTI, TIOCLINUX) for step in ((JUMP_EQ, 0, 1, request), _refuse(EPERM))]
-    steps += _when(known.ioctl, [(LOAD, 0, 0, SECOND), *typing, (RETURN, 0, 0, ALLOW)])
+    steps += _on_syscall(
+        known.socket, [(LOAD, 0, 0, FIRST), *allowed, _refuse_with(EAFNOSUPPORT if network else EACCES)]
+    )
+    typing = [step for request in (TIOCSTI, TIOCLINUX) for step in ((JUMP_EQ, 0, 1, request), _refuse_with(EPERM))]
+    steps += _on_syscall(known.ioctl, [(LOAD, 0, 0, SECOND), *typing, (RETURN, 0, 0, ALLOW)])
     steps.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
-def _refuse(error: int) -> Step:
+def _refuse_with(error: int) -> Instruction:
     return (RETURN, 0, 0, ERRNO | error)
 
 
-def _when(number: int, then: list[Step]) -> list[Step]:
+def _on_syscall(number: int, then: list[Instruction]) -> list[Instruction]:
     return [(JUMP_EQ, 0, len(then), number), *then]

@@ -7,169 +7,175 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from stat import S_IMODE, S_ISDIR
 
-from sylph.core.changes import FileChange, FileLeft, FileState, bytes_of, name_of
-from sylph.engine.undo.contents import Contents
-from sylph.engine.undo.ledger import Target
-from sylph.engine.undo.trash import Trash
-from sylph.engine.undo.view import Rules, content, same_content, state_of, unkept
-from sylph.engine.undo.view import entry_of as seen
+from sylph.core.facts.file_change import FileChange, FileState, SkippedFile, decode_path, encode_path
+from sylph.engine.undo.change_history import RestoreTarget
+from sylph.engine.undo.content_store import FileContentStore
+from sylph.engine.undo.trash import SessionTrash
+from sylph.engine.undo.workspace_scan import CheckpointPolicy, explain_not_kept, file_state, read_content, same_content
+from sylph.engine.undo.workspace_scan import entry_from_stat as seen
 
-CHANGED = "it was changed since by somebody else"
-GONE = "what it held is not kept here any more"
-LARGE = "it is too large to be kept, so that no redo could bring it back"
-NO_WAY = "a folder on the way to it is a link now, or gone"
+CHANGED_SINCE = "it was changed since by somebody else"
+CONTENT_GONE = "what it held is not kept here any more"
+TOO_LARGE = "it is too large to be kept, so that no redo could bring it back"
+PATH_BLOCKED = "a folder on the way to it is a link now, or gone"
 CHUNK = 1_000_000
 
-WHY = {
+ERROR_REASONS = {
     errno.ENOTEMPTY: "there are other things in it",
     errno.EACCES: "permission denied",
     errno.EPERM: "not permitted",
     errno.ENOSPC: "the disk is full",
     errno.EROFS: "the file system is read-only",
-    errno.ELOOP: NO_WAY,
-    errno.ENOTDIR: NO_WAY,
-    errno.ENOENT: NO_WAY,
+    errno.ELOOP: PATH_BLOCKED,
+    errno.ENOTDIR: PATH_BLOCKED,
+    errno.ENOENT: PATH_BLOCKED,
 }
 
 
-class Workshop:
+class FileRestorer:
     """Looks at and changes paths below one root."""
 
-    def __init__(self, root: bytes, contents: Contents, rules: Rules, trash: Trash) -> None:
+    def __init__(self, root: bytes, contents: FileContentStore, rules: CheckpointPolicy, trash: SessionTrash) -> None:
         self._root, self._contents, self._rules, self._trash = root, contents, rules, trash
 
-    def steps(self, targets: Iterable[Target], *, force: bool) -> tuple[list[FileChange], list[FileLeft]]:
+    def plan_steps(
+        self, targets: Iterable[RestoreTarget], *, force: bool
+    ) -> tuple[list[FileChange], list[SkippedFile]]:
         """What there is to do, and what must be left alone. What is there now is kept, for the way forward again."""
-        steps, left = list[FileChange](), list[FileLeft]()
+        steps, left = list[FileChange](), list[SkippedFile]()
         for target in targets:
-            now, why = self._now(target.path)
+            now, why = self._current_state(target.path)
             if target.left:
-                left.append(FileLeft(path=target.path, why=target.left))
+                left.append(SkippedFile(path=target.path, why=target.left))
             if why and now is None:
-                left.append(FileLeft(path=target.path, why=why))
+                left.append(SkippedFile(path=target.path, why=why))
             elif now == target.to:
                 continue
-            elif why := self._lacking(target, now):
-                left.append(FileLeft(path=target.path, why=why))
+            elif why := self._why_unavailable(target, now):
+                left.append(SkippedFile(path=target.path, why=why))
             elif now != target.expected and not force:
-                left += [] if target.left else [FileLeft(path=target.path, why=CHANGED)]
-            elif not force and self._lost(target, now):
-                left.append(FileLeft(path=target.path, why=LARGE))
+                left += [] if target.left else [SkippedFile(path=target.path, why=CHANGED_SINCE)]
+            elif not force and self._would_lose(target, now):
+                left.append(SkippedFile(path=target.path, why=TOO_LARGE))
             else:
                 steps.append(FileChange(path=target.path, before=now, after=target.to))
         return steps, left
 
-    def apply(self, steps: Sequence[FileChange]) -> tuple[list[str], list[FileLeft]]:
+    def apply_steps(self, steps: Sequence[FileChange]) -> tuple[list[str], list[SkippedFile]]:
         """Does the steps; those that a crash had let happen already are done. Returns what is back and what is not."""
         left: dict[str, str] = {}
         todo: list[FileChange] = []
         for step in steps:
-            now, why = self._now(step.path)
+            now, why = self._current_state(step.path)
             if now == step.after:
                 continue
-            if now != step.before and not _half(step, now):
-                left[step.path] = why or CHANGED
+            if now != step.before and not _is_half_done(step, now):
+                left[step.path] = why or CHANGED_SINCE
                 continue
-            todo.append(_from(step, now))
-        todo = _without_needed(todo, left)
-        shallow_first = sorted(todo, key=lambda step: bytes_of(step.path).count(b"/"))
+            todo.append(_step_from(step, now))
+        todo = _without_needed_folders(todo, left)
+        shallow_first = sorted(todo, key=lambda step: decode_path(step.path).count(b"/"))
         deep_first = shallow_first[::-1]
-        for phase, order in ((self._open, shallow_first), (self._clear, deep_first), (self._fill, shallow_first)):
-            self._each(phase, order, left)
-        self._each(self._mode, deep_first, left)
-        self._settle(todo)
+        for phase, order in (
+            (self._open_folder, shallow_first),
+            (self._remove_old, deep_first),
+            (self._create_new, shallow_first),
+        ):
+            self._run_phase(phase, order, left)
+        self._run_phase(self._set_folder_mode, deep_first, left)
+        self._sync_folders(todo)
         restored = [step.path for step in steps if step.path not in left]
-        return restored, [FileLeft(path=path, why=why) for path, why in left.items()]
+        return restored, [SkippedFile(path=path, why=why) for path, why in left.items()]
 
-    def _settle(self, steps: Iterable[FileChange]) -> None:
+    def _sync_folders(self, steps: Iterable[FileChange]) -> None:
         """What was renamed and removed is so on the disk too."""
-        firsts = {bytes_of(step.path).rpartition(b"/")[0]: bytes_of(step.path) for step in steps}
+        firsts = {decode_path(step.path).rpartition(b"/")[0]: decode_path(step.path) for step in steps}
         for path in firsts.values():
-            with suppress(OSError), self._parent(path) as (folder, _):
+            with suppress(OSError), self._open_parent(path) as (folder, _):
                 os.fsync(folder)
 
-    def _each(self, work: Callable[[FileChange], None], order: Iterable[FileChange], left: dict[str, str]) -> None:
+    def _run_phase(self, work: Callable[[FileChange], None], order: Iterable[FileChange], left: dict[str, str]) -> None:
         for step in order:
             if step.path in left:
                 continue
             try:
                 work(step)
             except OSError as error:
-                left[step.path] = _why(error)
+                left[step.path] = _explain_error(error)
 
-    def _now(self, path: str) -> tuple[FileState | None, str]:
+    def _current_state(self, path: str) -> tuple[FileState | None, str]:
         """What is there, with its content kept; or why nobody can tell."""
-        name = bytes_of(path)
+        name = decode_path(path)
         try:
-            with self._parent(name) as (folder, last):
+            with self._open_parent(name) as (folder, last):
                 stat = os.stat(last, dir_fd=folder, follow_symlinks=False)
                 if S_ISDIR(stat.st_mode):
                     return FileState(kind="folder", mode=S_IMODE(stat.st_mode)), ""
-                entry, data = content(last, seen(stat), self._rules, dir_fd=folder)
+                entry, data = read_content(last, seen(stat), self._rules, dir_fd=folder)
         except (FileNotFoundError, NotADirectoryError):
             return None, ""
         except OSError as error:
-            return None, _why(error)
+            return None, _explain_error(error)
         if entry and data is not None:
-            self._contents.put([(entry.digest, data)])
-        return state_of(entry), ""
+            self._contents.put_contents([(entry.digest, data)])
+        return file_state(entry), ""
 
-    def _lacking(self, target: Target, now: FileState | None) -> str:
+    def _why_unavailable(self, target: RestoreTarget, now: FileState | None) -> str:
         """Why what is to be there cannot be had, by force neither; empty where it can."""
         to = target.to
         if to is None or to.kind in ("link", "folder") or same_content(now, to):
             return ""
         if not to.digest:
-            return "" if self._trash.find(self._root, target.path, to) else unkept(to)
-        return GONE if self._contents.get(bytes.fromhex(to.digest)) is None else ""
+            return "" if self._trash.find_file(self._root, target.path, to) else explain_not_kept(to)
+        return CONTENT_GONE if self._contents.get(bytes.fromhex(to.digest)) is None else ""
 
-    def _lost(self, target: Target, now: FileState | None) -> bool:
+    def _would_lose(self, target: RestoreTarget, now: FileState | None) -> bool:
         """Whether what is there now is too large to be kept, and held nowhere else: no redo could bring it back."""
         if now is None or now.kind != "file" or now.size <= self._rules.each or same_content(now, target.to):
             return False
-        return self._trash.find(self._root, target.path, now) is None
+        return self._trash.find_file(self._root, target.path, now) is None
 
-    def _open(self, step: FileChange) -> None:
+    def _open_folder(self, step: FileChange) -> None:
         """A folder that was shut by the turn is opened first."""
-        if _folder(step.before) and _folder(step.after):
-            with self._parent(bytes_of(step.path)) as (folder, last):
-                _chmod(folder, last, (step.after.mode if step.after else 0) | 0o700)
+        if _is_folder(step.before) and _is_folder(step.after):
+            with self._open_parent(decode_path(step.path)) as (folder, last):
+                _chmod_at(folder, last, (step.after.mode if step.after else 0) | 0o700)
 
-    def _clear(self, step: FileChange) -> None:
+    def _remove_old(self, step: FileChange) -> None:
         """Away with what was made, or with what stands in the place of something of another kind."""
         if step.before is None or (step.after and step.after.kind == step.before.kind):
             return
-        with self._parent(bytes_of(step.path)) as (folder, last), _writable(folder):
+        with self._open_parent(decode_path(step.path)) as (folder, last), _temporarily_writable(folder):
             if step.before.kind == "folder":
                 os.rmdir(last, dir_fd=folder)
             else:
                 os.unlink(last, dir_fd=folder)
 
-    def _fill(self, step: FileChange) -> None:
+    def _create_new(self, step: FileChange) -> None:
         to = step.after
         if to is None:
             return
-        with self._parent(bytes_of(step.path)) as (folder, last), _writable(folder):
+        with self._open_parent(decode_path(step.path)) as (folder, last), _temporarily_writable(folder):
             if to.kind == "folder":
-                if not _folder(step.before):
+                if not _is_folder(step.before):
                     os.mkdir(last, 0o700, dir_fd=folder)
             elif to.kind == "link":
-                draft = _draft(last)
-                _gone(draft, folder)
-                os.symlink(bytes_of(to.target), draft, dir_fd=folder)
+                draft = _draft_name(last)
+                _remove_if_present(draft, folder)
+                os.symlink(decode_path(to.target), draft, dir_fd=folder)
                 os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
             elif same_content(step.before, to):
-                _chmod(folder, last, to.mode)
+                _chmod_at(folder, last, to.mode)
             else:
-                self._write(folder, last, step.path, to)
+                self._write_file(folder, last, step.path, to)
 
-    def _write(self, folder: int, last: bytes, path: str, to: FileState) -> None:
+    def _write_file(self, folder: int, last: bytes, path: str, to: FileState) -> None:
         data = self._contents.get(bytes.fromhex(to.digest)) if to.digest else None
-        trashed = self._trash.find(self._root, path, to)
+        trashed = self._trash.find_file(self._root, path, to)
         if data is None and trashed is None:
-            raise OSError(errno.ENODATA, GONE)
-        draft = _draft(last)
-        _gone(draft, folder)
+            raise OSError(errno.ENODATA, CONTENT_GONE)
+        draft = _draft_name(last)
+        _remove_if_present(draft, folder)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         with os.fdopen(fd, "wb") as file:
             if data is not None:
@@ -178,7 +184,7 @@ class Workshop:
                 with open(trashed, "rb") as kept:
                     shutil.copyfileobj(kept, file, CHUNK)
             file.flush()
-            _adopt(fd, last, folder)
+            _copy_owner(fd, last, folder)
             os.fchmod(fd, to.mode)
             if to.mtime:
                 # A file that was not copied is known by its time.
@@ -186,14 +192,14 @@ class Workshop:
             os.fsync(fd)
         os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
 
-    def _mode(self, step: FileChange) -> None:
+    def _set_folder_mode(self, step: FileChange) -> None:
         """Folders get their mode last: one that may not be written to could not be filled."""
         if step.after and step.after.kind == "folder":
-            with self._parent(bytes_of(step.path)) as (folder, last):
-                _chmod(folder, last, step.after.mode)
+            with self._open_parent(decode_path(step.path)) as (folder, last):
+                _chmod_at(folder, last, step.after.mode)
 
     @contextmanager
-    def _parent(self, path: bytes) -> Generator[tuple[int, bytes]]:
+    def _open_parent(self, path: bytes) -> Generator[tuple[int, bytes]]:
         """The folder that holds a path, reached step by step without following a link, and the last name."""
         *names, last = path.split(b"/")
         if last in (b"", b".", b"..") or any(name in (b"", b".", b"..", b".git") for name in names):
@@ -210,11 +216,11 @@ class Workshop:
             os.close(folder)
 
 
-def _why(error: OSError) -> str:
-    return WHY.get(error.errno or 0) or error.strerror or str(error)
+def _explain_error(error: OSError) -> str:
+    return ERROR_REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 
-def _half(step: FileChange, now: FileState | None) -> bool:
+def _is_half_done(step: FileChange, now: FileState | None) -> bool:
     """Whether it is what a kill in the middle of this step leaves: something removed, or a folder not yet shut."""
     if now is None:
         return step.before is not None and step.after is not None
@@ -223,28 +229,28 @@ def _half(step: FileChange, now: FileState | None) -> bool:
     return now.kind == "folder" and now.mode in (0o700, step.after.mode | 0o700)
 
 
-def _from(step: FileChange, now: FileState | None) -> FileChange:
+def _step_from(step: FileChange, now: FileState | None) -> FileChange:
     return FileChange(path=step.path, before=now, after=step.after)
 
 
-def _without_needed(steps: Sequence[FileChange], left: dict[str, str]) -> list[FileChange]:
+def _without_needed_folders(steps: Sequence[FileChange], left: dict[str, str]) -> list[FileChange]:
     """A folder stays in which something is to be put back, though it was not there then: somebody else had used it."""
-    needed = {parent for step in steps if step.after for parent in _parents(step.path)}
-    going = [step for step in steps if _folder(step.before) and not _folder(step.after) and step.path in needed]
-    left.update((step.path, WHY[errno.ENOTEMPTY]) for step in going)
+    needed = {parent for step in steps if step.after for parent in _parent_paths(step.path)}
+    going = [step for step in steps if _is_folder(step.before) and not _is_folder(step.after) and step.path in needed]
+    left.update((step.path, ERROR_REASONS[errno.ENOTEMPTY]) for step in going)
     return [step for step in steps if step not in going]
 
 
-def _parents(path: str) -> list[str]:
-    name = bytes_of(path)
-    return [name_of(name[:at]) for at, byte in enumerate(name) if byte == ord("/")]
+def _parent_paths(path: str) -> list[str]:
+    name = decode_path(path)
+    return [encode_path(name[:at]) for at, byte in enumerate(name) if byte == ord("/")]
 
 
-def _folder(state: FileState | None) -> bool:
+def _is_folder(state: FileState | None) -> bool:
     return state is not None and state.kind == "folder"
 
 
-def _chmod(folder: int, name: bytes, mode: int) -> None:
+def _chmod_at(folder: int, name: bytes, mode: int) -> None:
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except PermissionError:
@@ -257,7 +263,7 @@ def _chmod(folder: int, name: bytes, mode: int) -> None:
         os.close(fd)
 
 
-def _adopt(fd: int, name: bytes, folder: int) -> None:
+def _copy_owner(fd: int, name: bytes, folder: int) -> None:
     """The owner stays the same, where there is one and we may."""
     with suppress(FileNotFoundError, PermissionError):
         was = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -265,7 +271,7 @@ def _adopt(fd: int, name: bytes, folder: int) -> None:
 
 
 @contextmanager
-def _writable(folder: int) -> Generator[None]:
+def _temporarily_writable(folder: int) -> Generator[None]:
     """For so long a folder can be written to, whatever its mode says."""
     mode = S_IMODE(os.fstat(folder).st_mode)
     if mode & 0o300 == 0o300:
@@ -278,11 +284,11 @@ def _writable(folder: int) -> Generator[None]:
         os.fchmod(folder, mode)
 
 
-def _draft(name: bytes) -> bytes:
-    return b".sylph-undo-" + name_of(name).encode("utf-8", "replace")[:80].replace(b"\0", b"") + b".tmp"
+def _draft_name(name: bytes) -> bytes:
+    return b".sylph-undo-" + encode_path(name).encode("utf-8", "replace")[:80].replace(b"\0", b"") + b".tmp"
 
 
-def _gone(name: bytes, folder: int) -> None:
+def _remove_if_present(name: bytes, folder: int) -> None:
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:

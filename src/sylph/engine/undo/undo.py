@@ -7,72 +7,79 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from sylph.core import commands, facts
-from sylph.core.changes import FileLeft, FilesRestored, UndoStarted, shown
 from sylph.core.errors import UserError
-from sylph.core.text import count
-from sylph.engine.floor import Floor
-from sylph.engine.log import Log
-from sylph.engine.undo import ledger
-from sylph.engine.undo.checkpoints import Checkpoints, Unwatched, Watcher
-from sylph.engine.undo.ledger import Ledger, Unveiled, Wish
-from sylph.engine.undo.restore import CHANGED, LARGE, Workshop
+from sylph.core.facts.file_change import FilesRestored, SkippedFile, UndoStarted, display_path
+from sylph.core.text.formatting import count_noun
+from sylph.engine.log.store import EventLog
+from sylph.engine.undo import change_history
+from sylph.engine.undo.change_history import ChangeHistory, FactRestorer, UndoRequest
+from sylph.engine.undo.checkpoints import Checkpoints, CheckpointWatcher, NoCheckpoints
+from sylph.engine.undo.restore import CHANGED_SINCE, TOO_LARGE, FileRestorer
 
 TOPIC = "undo"
-NAMED = 30
-FORCE = "--force restores them too; what is there now is kept, and `sylph undo --redo` brings it back."
+MAX_NAMED = 30
+FORCE_ADVICE = "--force restores them too; what is there now is kept, and `sylph undo --redo` brings it back."
 
-FOR_GOOD = "--force also puts away what is too large to be kept, for good; undo.max_file_mb is the limit."
-NO_HELP = "`sylph undo --turn T` goes back to before an earlier turn; what was not kept stays as it is."
+LARGE_FILE_ADVICE = "--force also puts away what is too large to be kept, for good; undo.max_file_mb is the limit."
+NO_FORCE_ADVICE = "`sylph undo --turn T` goes back to before an earlier turn; what was not kept stays as it is."
 
 
-class Undoing(Protocol):
+class UndoBackend(Protocol):
     """The two halves of an undo, with the fact `undo.started` between them."""
 
-    async def plan(self, session: str, workspace: str, wish: Wish) -> UndoStarted: ...
+    async def plan(self, session: str, workspace: str, wish: UndoRequest) -> UndoStarted: ...
     async def finish(self, session: str, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored: ...
 
 
-class Keeper(Struct, frozen=True):
+class UndoSupport(Struct, frozen=True):
     """What a runtime keeps of files: checkpoints around calls, and the way back."""
 
-    watch: Watcher
-    undoing: Undoing
+    checkpoints: CheckpointWatcher
+    backend: UndoBackend
 
 
-class Restorer:
-    def __init__(self, log: Log, kept: Checkpoints, unveiled: Unveiled = lambda fact: fact) -> None:
+class UndoService:
+    def __init__(self, log: EventLog, kept: Checkpoints, unveiled: FactRestorer = lambda fact: fact) -> None:
         self._log, self._kept, self._contents, self._unveiled = log, kept, kept.contents, unveiled
 
-    async def plan(self, session: str, workspace: str, wish: Wish) -> UndoStarted:
+    async def plan(self, session: str, workspace: str, wish: UndoRequest) -> UndoStarted:
         """What would be done now. Raises UserError where that is nothing."""
-        known = ledger.read(self._log, session, self._unveiled)
-        ledger.must_exist(self._log, session, wish)
-        return await asyncio.to_thread(self._plan, known, self._workshop(session, workspace), wish)
+        known = change_history.load_history(self._log, session, self._unveiled)
+        change_history.require_existing(self._log, session, wish)
+        return await asyncio.to_thread(self._plan_undo, known, self._file_restorer(session, workspace), wish)
 
     async def finish(self, session: str, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored:
-        restored, left = await asyncio.to_thread(self._workshop(session, workspace).apply, started.steps)
+        restored, left = await asyncio.to_thread(self._file_restorer(session, workspace).apply_steps, started.steps)
         self._contents.sync()
         return FilesRestored(undo=started.id, restored=tuple(restored), left=(*started.left, *left), resumed=resumed)
 
-    def _plan(self, known: Ledger, workshop: Workshop, wish: Wish) -> UndoStarted:
+    def _plan_undo(self, known: ChangeHistory, workshop: FileRestorer, wish: UndoRequest) -> UndoStarted:
         if wish.redo:
-            return self._redo(known, workshop, wish)
-        meant = ledger.chosen(known, wish)
-        goals = ledger.targets(meant, force=wish.force)
-        steps, left = workshop.steps(goals, force=wish.force)
+            return self._plan_redo(known, workshop, wish)
+        meant = change_history.select_changes(known, wish)
+        goals = change_history.plan_targets(meant, force=wish.force)
+        steps, left = workshop.plan_steps(goals, force=wish.force)
         self._contents.sync()
         calls = tuple(dict.fromkeys(made.call for made in meant))
-        return UndoStarted(id=_next(known), turn=meant[0].turn, calls=calls, steps=tuple(steps), left=tuple(left))
+        return UndoStarted(
+            id=_next_undo_id(known), turn=meant[0].turn, calls=calls, steps=tuple(steps), left=tuple(left)
+        )
 
-    def _redo(self, known: Ledger, workshop: Workshop, wish: Wish) -> UndoStarted:
+    def _plan_redo(self, known: ChangeHistory, workshop: FileRestorer, wish: UndoRequest) -> UndoStarted:
         """The newest undo is taken back, or what an earlier redo has left of it, as far as anything can be done."""
         stuck: UndoStarted | None = None
         for last in known.redoable:
-            steps, left = workshop.steps(ledger.retargets(known.rest(last), wish.files), force=wish.force)
+            steps, left = workshop.plan_steps(
+                change_history.plan_redo_targets(known.remaining_steps(last), wish.files), force=wish.force
+            )
             self._contents.sync()
             plan = UndoStarted(
-                id=_next(known), turn=last.turn, calls=last.calls, steps=tuple(steps), left=tuple(left), redo=last.id
+                id=_next_undo_id(known),
+                turn=last.turn,
+                calls=last.calls,
+                steps=tuple(steps),
+                left=tuple(left),
+                redo=last.id,
             )
             if steps or last.id not in known.redone:
                 return plan
@@ -81,80 +88,55 @@ class Restorer:
             return stuck
         raise UserError("There is no undo to take back.", kind="nothing_to_undo")
 
-    def _workshop(self, session: str, workspace: str) -> Workshop:
+    def _file_restorer(self, session: str, workspace: str) -> FileRestorer:
         root = os.path.realpath(os.fsencode(workspace))
         if not os.path.isdir(root):
             raise UserError(f"There is no folder {workspace} any more.", kind="no_workspace")
-        return Workshop(root, self._contents, self._kept.rules, self._kept.trash(session))
+        return FileRestorer(root, self._contents, self._kept.rules, self._kept.session_trash(session))
 
 
 class NoUndo:
     """Where undo is switched off."""
 
-    async def plan(self, session: str, workspace: str, wish: Wish) -> UndoStarted:  # noqa: ARG002
+    async def plan(self, session: str, workspace: str, wish: UndoRequest) -> UndoStarted:  # noqa: ARG002
         raise UserError("Undo is switched off.", kind="nothing_to_undo", next=["sylph config set undo.enabled true"])
 
     async def finish(self, session: str, started: UndoStarted, workspace: str, *, resumed: bool) -> FilesRestored:  # noqa: ARG002
         raise UserError("Undo is switched off.", kind="nothing_to_undo", next=["sylph config set undo.enabled true"])
 
 
-NOTHING_KEPT = Keeper(Unwatched(), NoUndo())
+UNDO_DISABLED = UndoSupport(NoCheckpoints(), NoUndo())
 
 
-async def perform(floor: Floor, undoing: Undoing, command: commands.Undo) -> None:
-    """The whole undo: the plan, the fact, the files, the fact. One that a crash cut off is finished instead."""
-    if floor.summary.undoing:
-        await finish(floor, undoing, actor=command.actor)
-        return
-    wish = Wish(
-        turn=command.turn, call=command.call, files=command.files, force=command.force, redo=command.redo
-    )  # fmt: skip
-    started = await undoing.plan(floor.id, floor.summary.workspace, wish)
-    if started.left and not started.steps:
-        raise blocked(started.left)
-    await floor.emit(started, actor=command.actor)
-    await _finish(floor, undoing, started, resumed=False, actor=command.actor)
-
-
-async def finish(floor: Floor, undoing: Undoing, *, actor: str = "sylph") -> None:
-    """Finishes an undo that a crash has cut off."""
-    if floor.summary.undoing and (started := floor.undo_begun()):
-        await _finish(floor, undoing, started, resumed=True, actor=actor)
-
-
-async def _finish(floor: Floor, undoing: Undoing, started: UndoStarted, *, resumed: bool, actor: str) -> None:
-    restored = await undoing.finish(floor.id, started, floor.summary.workspace, resumed=resumed)
-    note = facts.ContextAdded(topic=TOPIC, text=told(started, restored))
-    await floor.emit(restored, note, actor=actor)
-
-
-def told(started: UndoStarted, restored: FilesRestored) -> str:
+def describe_undo(started: UndoStarted, restored: FilesRestored) -> str:
     """What the model is told."""
-    names = ", ".join(shown(path) for path in restored.restored[:NAMED]) or "none"
-    more = f" and {len(restored.restored) - NAMED} more" if len(restored.restored) > NAMED else ""
-    calls = ", ".join(started.calls[:NAMED])
+    names = ", ".join(display_path(path) for path in restored.restored[:MAX_NAMED]) or "none"
+    more = f" and {len(restored.restored) - MAX_NAMED} more" if len(restored.restored) > MAX_NAMED else ""
+    calls = ", ".join(started.calls[:MAX_NAMED])
     if started.redo:
         text = f"The user took an undo back: what {calls} had done to these files is there again: {names}{more}."
     else:
         text = f"The user undid what {calls} had done. These files are as they were before it: {names}{more}."
     if restored.left:
-        text += " Not restored: " + ", ".join(shown(each.path) for each in restored.left[:NAMED]) + "."
+        text += " Not restored: " + ", ".join(display_path(each.path) for each in restored.left[:MAX_NAMED]) + "."
     return f"{text} Read files again before you change them, and do not repeat the changes unless asked to."
 
 
-def blocked(left: Sequence[FileLeft]) -> UserError:
-    first = f"{shown(left[0].path)}: {left[0].why}"
-    more = f" (and {count(len(left) - 1, 'more path')})" if len(left) > 1 else ""
-    return UserError(f"Nothing was undone. {first}{more}.", kind="undo_blocked", next=advice(left))
+def blocked_error(left: Sequence[SkippedFile]) -> UserError:
+    first = f"{display_path(left[0].path)}: {left[0].why}"
+    more = f" (and {count_noun(len(left) - 1, 'more path')})" if len(left) > 1 else ""
+    return UserError(f"Nothing was undone. {first}{more}.", kind="undo_blocked", next=undo_advice(left))
 
 
-def advice(left: Sequence[FileLeft]) -> list[str]:
+def undo_advice(left: Sequence[SkippedFile]) -> list[str]:
     """What can be done about paths that were left; force is only spoken of where it helps."""
     whys = [each.why for each in left]
-    helps = any(why in (CHANGED, ledger.DOUBT) or why.startswith(ledger.BETWEEN) for why in whys)
-    said = ([FORCE] if helps else []) + ([FOR_GOOD] if LARGE in whys else [])
-    return said or [NO_HELP]
+    helps = any(
+        why in (CHANGED_SINCE, change_history.DOUBT) or why.startswith(change_history.CHANGED_BETWEEN) for why in whys
+    )
+    said = ([FORCE_ADVICE] if helps else []) + ([LARGE_FILE_ADVICE] if TOO_LARGE in whys else [])
+    return said or [NO_FORCE_ADVICE]
 
 
-def _next(known: Ledger) -> str:
+def _next_undo_id(known: ChangeHistory) -> str:
     return f"u{len(known.undos) + 1}"

@@ -12,15 +12,15 @@ from click.shell_completion import shell_complete
 
 from sylph import __version__
 from sylph.core.errors import SylphError, UserError
-from sylph.interfaces.cli import codes
-from sylph.interfaces.cli.door import Door
-from sylph.interfaces.cli.lazy import COMMANDS, LazyGroup
-from sylph.interfaces.cli.paint import painted
-from sylph.interfaces.cli.words import arrange
-from sylph.interfaces.cli.wrap import folded
-from sylph.interfaces.render import trouble_lines
+from sylph.interfaces.cli.kit import exit_code
+from sylph.interfaces.cli.kit.argv import arrange_argv
+from sylph.interfaces.cli.kit.cli_context import CliContext
+from sylph.interfaces.cli.kit.colours import paint_lines
+from sylph.interfaces.cli.kit.lazy_commands import COMMANDS, LazyGroup
+from sylph.interfaces.cli.terminal.wrap import wrap_line
+from sylph.interfaces.text.render import error_lines
 
-COMPLETE = "_SYLPH_COMPLETE"
+COMPLETION_VARIABLE = "_SYLPH_COMPLETE"
 EPILOG = "A first word that is no command begins a task: sylph explain this project"
 
 
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:  # noqa: PLR0911 - one flat table of how a
     """Runs the command line and returns its exit code. Nothing a user can cause ends in a traceback."""
     _tame_streams()
     try:
-        code = _invoke(argv)
+        code = _invoke_command(argv)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -49,49 +49,49 @@ def main(argv: Sequence[str]) -> int:  # noqa: PLR0911 - one flat table of how a
         sys.stdout.write(f"{error.format_message()}\n")
         return 0
     except click.ClickException as error:
-        return fail(_usage(error), argv)
+        return report_error(_usage_error(error), argv)
     except SylphError as error:
-        return fail(error, argv)
+        return report_error(error, argv)
     except BrokenPipeError:
         _give_up_stdout()
-        return codes.CLOSED.number
+        return exit_code.CLOSED.number
     except OSError as error:
         _give_up_stdout()
-        return fail(UserError(f"{error.filename or 'The output'}: {error.strerror}.", kind="io"), ())
+        return report_error(UserError(f"{error.filename or 'The output'}: {error.strerror}.", kind="io"), ())
     except (KeyboardInterrupt, click.Abort):
-        return codes.INTERRUPTED.number
+        return exit_code.INTERRUPTED.number
     return code
 
 
-def _invoke(argv: Sequence[str]) -> int:
-    if completing := os.environ.get(COMPLETE):
-        return shell_complete(sylph, {"obj": Door()}, "sylph", COMPLETE, completing)
-    argv, alone = _alone(argv)
-    words = arrange(argv, set(COMMANDS))
-    with sylph.make_context("sylph", words, obj=Door(alone=alone)) as context:
+def _invoke_command(argv: Sequence[str]) -> int:
+    if completing := os.environ.get(COMPLETION_VARIABLE):
+        return shell_complete(sylph, {"obj": CliContext()}, "sylph", COMPLETION_VARIABLE, completing)
+    argv, alone = _strip_alone_option(argv)
+    words = arrange_argv(argv, set(COMMANDS))
+    with sylph.make_context("sylph", words, obj=CliContext(alone=alone)) as context:
         return sylph.invoke(context) or 0
 
 
-def _alone(argv: Sequence[str]) -> tuple[list[str], bool]:
+def _strip_alone_option(argv: Sequence[str]) -> tuple[list[str], bool]:
     """The words without `--alone`, wherever it stood, and whether it did."""
     end = argv.index("--") if "--" in argv else len(argv)
     options = [word for word in argv[:end] if word != "--alone"]
     return [*options, *argv[end:]], len(options) < end
 
 
-def fail(error: SylphError, argv: Sequence[str]) -> int:
+def report_error(error: SylphError, argv: Sequence[str]) -> int:
     """Shows an error in its one shape, and gives its exit code."""
     if "--json" in argv:
         sys.stdout.write(msgspec.json.encode({"error": error.trouble}).decode() + "\n")
     else:
         tty = sys.stderr.isatty()
-        lines = list(trouble_lines(error.trouble))
-        rows = [row for each in lines for row in folded(each, shutil.get_terminal_size().columns)] if tty else lines
-        sys.stderr.write(painted(rows, colour=tty and Door().place.terminal.colour))
-    return codes.of_error(error)
+        lines = list(error_lines(error.trouble))
+        rows = [row for each in lines for row in wrap_line(each, shutil.get_terminal_size().columns)] if tty else lines
+        sys.stderr.write(paint_lines(rows, colour=tty and CliContext().base_config.terminal.colour))
+    return exit_code.for_error(error)
 
 
-def _usage(error: click.ClickException) -> UserError:
+def _usage_error(error: click.ClickException) -> UserError:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path.removesuffix(" start") if context else "sylph"
     return UserError(error.format_message(), next=[f"{path} --help"])

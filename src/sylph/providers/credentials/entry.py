@@ -7,19 +7,19 @@ from msgspec import Struct
 
 from sylph.core.errors import UserError
 
-Kind = Literal["login", "borrowed", "key"]
+StoredCredentialKind = Literal["login", "borrowed", "key"]
 """In the order in which they are taken."""
-KINDS: tuple[Kind, ...] = ("login", "borrowed", "key")
+KINDS: tuple[StoredCredentialKind, ...] = ("login", "borrowed", "key")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # A shorter secret would be half told by its end.
-_LONG = 16
+_MIN_TAIL_LENGTH = 16
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CredentialEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One credential of one service, as it lies on the disk. `secret` is JSON, or base64 where it is sealed."""
 
     provider: str
-    kind: Kind
+    kind: StoredCredentialKind
     v: int = 1
     place: Literal["file", "keyring"] = "file"
     serial: int = 0
@@ -45,15 +45,15 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __repr__(self) -> str:
         """Names it, and keeps its secret to itself."""
-        return f"Entry({self.provider!r}, {self.kind!r}, serial={self.serial})"
+        return f"CredentialEntry({self.provider!r}, {self.kind!r}, serial={self.serial})"
 
 
-def named(provider: str) -> str:
+def check_provider_name(provider: str) -> str:
     """The name, if it can be one of a file. Raises UserError."""
     if not _NAME.fullmatch(provider):
         raise UserError(f"{provider!r} is not the name of a provider.", next=["sylph connect status"])
     return provider
 
 
-def tail_of(secret: str) -> str:
-    return f"…{secret[-4:]}" if len(secret) >= _LONG else "…"
+def secret_tail(secret: str) -> str:
+    return f"…{secret[-4:]}" if len(secret) >= _MIN_TAIL_LENGTH else "…"

@@ -5,7 +5,7 @@ from typing import Protocol
 from sylph.core.errors import StoreError
 
 SERVICE = "sylph"
-NEEDS = "keyring>=25.7"
+REQUIREMENT = "keyring>=25.7"
 
 
 class Keyring(Protocol):
@@ -14,11 +14,11 @@ class Keyring(Protocol):
     @property
     def name(self) -> str: ...
 
-    def get(self, name: str) -> str | None: ...
+    def get_secret(self, name: str) -> str | None: ...
 
-    def put(self, name: str, secret: str) -> None: ...
+    def put_secret(self, name: str, secret: str) -> None: ...
 
-    def remove(self, name: str) -> None: ...
+    def remove_secret(self, name: str) -> None: ...
 
 
 class SystemKeyring:
@@ -30,25 +30,25 @@ class SystemKeyring:
 
         return str(keyring.get_keyring().name)
 
-    def get(self, name: str) -> str | None:
+    def get_secret(self, name: str) -> str | None:
         import keyring
         from keyring.errors import KeyringError
 
         try:
             return keyring.get_password(SERVICE, name)
         except KeyringError as error:
-            raise _failed(error) from error
+            raise _keyring_error(error) from error
 
-    def put(self, name: str, secret: str) -> None:
+    def put_secret(self, name: str, secret: str) -> None:
         import keyring
         from keyring.errors import KeyringError
 
         try:
             keyring.set_password(SERVICE, name, secret)
         except KeyringError as error:
-            raise _failed(error) from error
+            raise _keyring_error(error) from error
 
-    def remove(self, name: str) -> None:
+    def remove_secret(self, name: str) -> None:
         import keyring
         from keyring.errors import KeyringError, PasswordDeleteError
 
@@ -57,10 +57,10 @@ class SystemKeyring:
         except PasswordDeleteError:
             return
         except KeyringError as error:
-            raise _failed(error) from error
+            raise _keyring_error(error) from error
 
 
-def system() -> Keyring | None:
+def find_system_keyring() -> Keyring | None:
     """The system's keyring; None where the package is not installed, or finds nothing to keep secrets in."""
     try:
         import keyring
@@ -70,7 +70,7 @@ def system() -> Keyring | None:
     return SystemKeyring() if keyring.get_keyring().priority >= 1 else None
 
 
-def _failed(error: Exception) -> StoreError:
+def _keyring_error(error: Exception) -> StoreError:
     return StoreError(
         f"The keyring of the system did not do it: {error}",
         kind="keyring",

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from sylph.core.errors import NoModel
 from sylph.core.provider import ModelInfo
-from sylph.providers.choose import close
 from sylph.providers.endpoint import Endpoint
-from sylph.providers.local import parts
+from sylph.providers.local import packages
+from sylph.providers.vendors.model_ranking import close_matches
 
 NAME, SMALL = "local", "small"
 # What the small model was trained for; and where it is stopped, for it may find no end.
@@ -18,7 +18,7 @@ SMALL_WINDOW, SMALL_OUTPUT = 8192, 512
 USUAL_WINDOW = 16_384
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class AddedModelFile(Struct, frozen=True, kw_only=True):
     """A model file that the user has added."""
 
     path: str
@@ -26,7 +26,7 @@ class Told(Struct, frozen=True, kw_only=True):
     tools: bool = False
 
 
-class LocalModel(ModelInfo, frozen=True, kw_only=True):
+class LocalModelInfo(ModelInfo, frozen=True, kw_only=True):
     """A model in a file. `size` are the bytes it takes up on the disk, 0 where the file is gone."""
 
     path: str
@@ -42,20 +42,20 @@ class LocalEndpoint(Endpoint, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class LocalRuntimeTerms(Struct, frozen=True, kw_only=True):
     """How the runtime is run, and the files that the user has added."""
 
-    models: Mapping[str, Told] = {}
+    models: Mapping[str, AddedModelFile] = {}
     threads: int = 0
     idle_seconds: float = 300.0
     environ: Mapping[str, str] = {}
 
 
-def endpoint(folder: Path, terms: Terms) -> LocalEndpoint | None:
+def build_local_endpoint(folder: Path, terms: LocalRuntimeTerms) -> LocalEndpoint | None:
     """The service, where there is a model for it: the user's own first, then the small one."""
-    known = {name: _own(name, model) for name, model in terms.models.items()}
-    if small := parts.weights(folder):
-        known[SMALL] = _small(small)
+    known = {name: _added_model(name, model) for name, model in terms.models.items()}
+    if small := packages.small_model_path(folder):
+        known[SMALL] = _small_model(small)
     if not known:
         return None
     return LocalEndpoint(
@@ -71,30 +71,30 @@ def endpoint(folder: Path, terms: Terms) -> LocalEndpoint | None:
     )
 
 
-def usable(endpoint: Endpoint) -> str:
+def first_usable_model(endpoint: Endpoint) -> str:
     """The first model whose file is there; empty where all are gone."""
     models = endpoint.models.values()
-    return next((each.name for each in models if isinstance(each, LocalModel) and Path(each.path).exists()), "")
+    return next((each.name for each in models if isinstance(each, LocalModelInfo) and Path(each.path).exists()), "")
 
 
-def absent(name: str, endpoint: Endpoint | None) -> NoModel:
+def missing_model_error(name: str, endpoint: Endpoint | None) -> NoModel:
     """That there is no such model here, and how it gets here."""
-    near = close(name, tuple(endpoint.models)) if endpoint else ()
+    near = close_matches(name, tuple(endpoint.models)) if endpoint else ()
     meant = f" Did you mean {' or '.join(f'{NAME}/{each}' for each in near)}?" if near else ""
     add = "sylph models install small" if name == SMALL else f"sylph models add FILE.gguf --name {name or 'NAME'}"
     return NoModel(f"There is no model {NAME}/{name} on this machine.{meant}", next=[add, "sylph models"])
 
 
-def _own(name: str, told: Told) -> LocalModel:
+def _added_model(name: str, told: AddedModelFile) -> LocalModelInfo:
     path, window = Path(told.path), told.window or USUAL_WINDOW
-    return LocalModel(name=name, path=told.path, size=_size(path), window=window, calls=told.tools, sees=False)
+    return LocalModelInfo(name=name, path=told.path, size=_file_size(path), window=window, calls=told.tools, sees=False)
 
 
-def _small(path: Path) -> LocalModel:
-    return LocalModel(
+def _small_model(path: Path) -> LocalModelInfo:
+    return LocalModelInfo(
         name=SMALL,
         path=str(path),
-        size=_size(path),
+        size=_file_size(path),
         window=SMALL_WINDOW,
         output=SMALL_OUTPUT,
         calls=False,
@@ -102,7 +102,7 @@ def _small(path: Path) -> LocalModel:
     )
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:

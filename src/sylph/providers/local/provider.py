@@ -8,41 +8,41 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sylph.core.errors import ProviderError
-from sylph.core.provider import Chunk, ModelInfo, Request
-from sylph.net.http import Client
-from sylph.providers.local.lease import Lease
-from sylph.providers.local.models import LocalEndpoint, LocalModel, absent
-from sylph.providers.local.runtimes import Address, borrow
-from sylph.providers.openai_chat import OpenAIChat
+from sylph.core.provider import Chunk, ModelInfo, ModelRequest
+from sylph.net.http_client import HttpClient
+from sylph.providers.dialects.openai_chat.provider import OpenAIChatProvider
+from sylph.providers.local.file_lease import FileLease
+from sylph.providers.local.models import LocalEndpoint, LocalModelInfo, missing_model_error
+from sylph.providers.local.runtime_process import RuntimeAddress, borrow_runtime
 
 
-class _Kept(Struct, frozen=True):
+class _IdleRuntime(Struct, frozen=True):
     """A runtime that has nothing to do now, and when we let go of it."""
 
-    lease: Lease
+    lease: FileLease
     timer: asyncio.TimerHandle
 
 
-class Local:
+class LocalProvider:
     """Each model's runtime is held from the first question until it was idle for long enough, or until the end."""
 
-    def __init__(self, endpoint: LocalEndpoint, client: Client) -> None:
+    def __init__(self, endpoint: LocalEndpoint, client: HttpClient) -> None:
         self._endpoint, self._client = endpoint, client
-        self._words = OpenAIChat(endpoint, client)
-        self._kept: dict[str, _Kept] = {}
+        self._words = OpenAIChatProvider(endpoint, client)
+        self._kept: dict[str, _IdleRuntime] = {}
         self._closed = False
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: ModelRequest) -> bytes:
         return self._words.body(request)
 
-    async def stream(self, request: Request, body: bytes) -> AsyncGenerator[Chunk, None]:
-        async with self._held(self._find(request.model)) as address:
+    async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:
+        async with self._borrow_runtime(self._find_model(request.model)) as address:
             there = replace(self._endpoint, base_url=f"{address.url}/v1", api_key=address.key)
-            chunks = OpenAIChat(there, self._client).stream(request, body)
+            chunks = OpenAIChatProvider(there, self._client).stream(request, body)
             try:
                 async for chunk in chunks:
                     yield chunk
@@ -53,39 +53,39 @@ class Local:
         return tuple(self.info(name) for name in self._endpoint.models)
 
     def info(self, model: str) -> ModelInfo:
-        return self._endpoint.info(model)
+        return self._endpoint.model_info(model)
 
     async def close(self) -> None:
         self._closed = True
         for name in tuple(self._kept):
-            self._drop(name)
+            self._drop_runtime(name)
 
-    def _find(self, name: str) -> LocalModel:
+    def _find_model(self, name: str) -> LocalModelInfo:
         found = self._endpoint.models.get(name)
-        if isinstance(found, LocalModel):
+        if isinstance(found, LocalModelInfo):
             return found
-        missing = absent(name, self._endpoint)
+        missing = missing_model_error(name, self._endpoint)
         raise ProviderError("not_found", str(missing), next=missing.trouble.next)
 
     @asynccontextmanager
-    async def _held(self, model: LocalModel) -> AsyncGenerator[Address]:
+    async def _borrow_runtime(self, model: LocalModelInfo) -> AsyncGenerator[RuntimeAddress]:
         # Asked anew each time: a runtime that has died is started again, and one that lives costs a look at a file.
-        address, lease = await borrow(self._endpoint, model)
+        address, lease = await borrow_runtime(self._endpoint, model)
         try:
             yield address
         finally:
-            self._rest(model.name, lease)
+            self._keep_idle(model.name, lease)
 
-    def _rest(self, name: str, lease: Lease) -> None:
+    def _keep_idle(self, name: str, lease: FileLease) -> None:
         """Holds the runtime a while longer, in case that another question comes."""
-        self._drop(name)
+        self._drop_runtime(name)
         if self._closed:
-            lease.drop()
+            lease.release()
             return
-        timer = asyncio.get_running_loop().call_later(self._endpoint.idle_seconds, self._drop, name)
-        self._kept[name] = _Kept(lease, timer)
+        timer = asyncio.get_running_loop().call_later(self._endpoint.idle_seconds, self._drop_runtime, name)
+        self._kept[name] = _IdleRuntime(lease, timer)
 
-    def _drop(self, name: str) -> None:
+    def _drop_runtime(self, name: str) -> None:
         if kept := self._kept.pop(name, None):
             kept.timer.cancel()
-            kept.lease.drop()
+            kept.lease.release()

@@ -8,10 +8,20 @@ from msgspec import Struct, field
 from sylph import __version__
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import ProviderError
-from sylph.net.http import Client
-from sylph.providers.endpoint import Login
-from sylph.providers.logins.oauth import LIMIT, SECONDS, TIMEOUTS, Refusal, Service, checked, decoded, granted, secure
-from sylph.providers.logins.tokens import Tokens
+from sylph.net.http_client import HttpClient
+from sylph.providers.endpoint import TokenSource
+from sylph.providers.logins.oauth import (
+    LIMIT,
+    SECONDS,
+    TIMEOUTS,
+    OAuthRefusal,
+    OAuthService,
+    check_response,
+    decode_response,
+    request_token,
+    require_https,
+)
+from sylph.providers.logins.tokens import LoginTokens
 
 TERMS = """\
 GitHub Copilot is made for editors and GitHub's own programs. Using it from another program may be against GitHub's
@@ -20,7 +30,7 @@ that you may use. It calls itself Sylph, but for the header Copilot-Integration-
 client Copilot answers nothing (providers.copilot.headers sets another). What you send is seen by GitHub and by whoever
 runs the model."""
 GITHUB = "https://github.com/login"
-SERVICE = Service(
+SERVICE = OAuthService(
     name="copilot",
     title="GitHub Copilot",
     terms=TERMS,
@@ -33,20 +43,22 @@ SERVICE = Service(
 )
 
 
-class _Lent(Struct, frozen=True):
+class _CopilotTokenResponse(Struct, frozen=True):
     token: str = ""
     refresh_in: float | None = None
     expires_at: float | None = None
     endpoints: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:
-        return "_Lent()"
+        return "_CopilotTokenResponse()"
 
 
-async def lend(service: Service, client: Client, github: str, clock: Clock) -> tuple[Tokens, str]:
+async def exchange_token(
+    service: OAuthService, client: HttpClient, github: str, clock: Clock
+) -> tuple[LoginTokens, str]:
     """A short token for who is logged in to GitHub, and where it is good."""
     headers = {"Authorization": f"token {github}", "Accept": "application/json", **service.headers}
-    url = secure(service.exchange_url)
+    url = require_https(service.exchange_url)
     try:
         async with asyncio.timeout(SECONDS), client.get(url, headers=headers, timeouts=TIMEOUTS) as response:
             said = await response.read(LIMIT)
@@ -55,65 +67,73 @@ async def lend(service: Service, client: Client, github: str, clock: Clock) -> t
     if response.status in (401, 403, 404):
         # 401: the token is not good any more; 403 and 404: the account has no Copilot, or the app may not use it.
         code = "invalid_token" if response.status == 401 else "access_denied"
-        raise Refusal(code, f"GitHub gives out no token for Copilot (status {response.status}): {_WHY[code]}")
-    lent = decoded(service, checked(service, response.status, said, hidden=(github,)), _Lent)
+        raise OAuthRefusal(
+            code, f"GitHub gives out no token for Copilot (status {response.status}): {_REFUSAL_REASONS[code]}"
+        )
+    lent = decode_response(
+        service, check_response(service, response.status, said, hidden=(github,)), _CopilotTokenResponse
+    )
     if not lent.token:
         raise ProviderError("format", f"{service.title} sent no token: its answer has none.")
     now = clock.now() / 1000
     # Told as a span it does not depend on whose clock is right; as a moment it does, so it is used only without one.
     ends = now + lent.refresh_in + 60 if lent.refresh_in else lent.expires_at or 0.0
-    return Tokens(access=lent.token, origin=github, expires=ends), lent.endpoints.get("api", "")
+    return LoginTokens(access=lent.token, origin=github, expires=ends), lent.endpoints.get("api", "")
 
 
-_WHY = {
+_REFUSAL_REASONS = {
     "invalid_token": "the login to GitHub has ended",
     "access_denied": "does the account have Copilot, and may this app use it?",
 }
 
 
-async def renew(service: Service, client: Client, tokens: Tokens, clock: Clock) -> AsyncGenerator[Tokens, None]:
+async def renew(
+    service: OAuthService, client: HttpClient, tokens: LoginTokens, clock: Clock
+) -> AsyncGenerator[LoginTokens, None]:
     """Lent anew; where GitHub's own token has ended and can be renewed, that first."""
     try:
-        fresh, _ = await lend(service, client, tokens.origin, clock)
-    except Refusal as error:
+        fresh, _ = await exchange_token(service, client, tokens.origin, clock)
+    except OAuthRefusal as error:
         if error.code != "invalid_token" or not tokens.refresh:
             raise
         fields = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
-        github = await granted(service, client, fields)
-        tokens = Tokens(refresh=github.refresh_token or tokens.refresh, origin=github.access_token)
+        github = await request_token(service, client, fields)
+        tokens = LoginTokens(refresh=github.refresh_token or tokens.refresh, origin=github.access_token)
         yield tokens
-        fresh, _ = await lend(service, client, tokens.origin, clock)
-    yield Tokens(access=fresh.access, expires=fresh.expires, origin=fresh.origin, refresh=tokens.refresh)
+        fresh, _ = await exchange_token(service, client, tokens.origin, clock)
+    yield LoginTokens(access=fresh.access, expires=fresh.expires, origin=fresh.origin, refresh=tokens.refresh)
 
 
-class Lent:
+class CopilotTokenSource:
     """An endpoint.Login: short tokens for another login's token, kept in mind only."""
 
-    def __init__(self, service: Service, client: Client, github: Login, clock: Clock | None = None) -> None:
+    def __init__(
+        self, service: OAuthService, client: HttpClient, github: TokenSource, clock: Clock | None = None
+    ) -> None:
         self._service, self._client, self._github = service, client, github
         self._clock = clock or SystemClock()
-        self._tokens = Tokens()
+        self._tokens = LoginTokens()
         self._one = asyncio.Lock()
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         async with self._one:
-            if not self._tokens.good(self._clock.now() / 1000):
-                await self._lend()
+            if not self._tokens.is_valid(self._clock.now() / 1000):
+                await self._exchange_token()
             return self._tokens.access
 
-    async def renewed(self, stale: str) -> str:
+    async def renew_token(self, stale: str) -> str:
         async with self._one:
             if self._tokens.access == stale:
-                await self._lend()
+                await self._exchange_token()
             return self._tokens.access
 
     @property
-    def given(self) -> str:
+    def last_token(self) -> str:
         return self._tokens.access
 
-    async def _lend(self) -> None:
-        github = await self._github.token()
+    async def _exchange_token(self) -> None:
+        github = await self._github.get_token()
         try:
-            self._tokens, _ = await lend(self._service, self._client, github, self._clock)
-        except Refusal as error:
+            self._tokens, _ = await exchange_token(self._service, self._client, github, self._clock)
+        except OAuthRefusal as error:
             raise ProviderError("auth", str(error), next=error.trouble.next) from error

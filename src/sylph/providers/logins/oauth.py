@@ -9,20 +9,20 @@ import msgspec
 from msgspec import Struct, field
 
 from sylph.core.errors import FailureKind, ProviderError, UserError
-from sylph.core.text import first_line
-from sylph.net.address import is_loopback
-from sylph.net.http import Client, Timeouts
-from sylph.providers.logins.tokens import Granted
+from sylph.core.text.formatting import first_line
+from sylph.net.http_client import HttpClient, HttpTimeouts
+from sylph.net.url import is_loopback
+from sylph.providers.logins.tokens import OAuthTokenResponse
 
 Found = TypeVar("Found")
 SECONDS = 30.0
-TIMEOUTS = Timeouts(connect=10.0, headers=SECONDS)
+TIMEOUTS = HttpTimeouts(connect=10.0, headers=SECONDS)
 LIMIT = 1 << 20
 CONFIDENTIAL = frozenset({"client_secret", "code", "code_verifier", "device_auth_id", "device_code", "refresh_token"})
 BY_STATUS: Mapping[int, FailureKind] = {408: "timeout", 429: "rate_limited", 503: "overloaded", 504: "timeout"}
 
 
-class Service(Struct, frozen=True, kw_only=True):
+class OAuthService(Struct, frozen=True, kw_only=True):
     """Where and how one logs in to a service. Without a client id it is off."""
 
     name: str
@@ -44,10 +44,10 @@ class Service(Struct, frozen=True, kw_only=True):
     """What the service wants with every request."""
 
     def __repr__(self) -> str:
-        return f"Service({self.name!r})"
+        return f"OAuthService({self.name!r})"
 
 
-class Refusal(UserError):
+class OAuthRefusal(UserError):
     """The server said no. `code` is its word for why, as RFC 6749 and RFC 8628 list them."""
 
     kind = "login_refused"
@@ -57,7 +57,7 @@ class Refusal(UserError):
         self.code, self.status = code, status
 
 
-class Said(Struct, frozen=True):
+class OAuthReply(Struct, frozen=True):
     """Whatever an endpoint answers, before it is known to be good."""
 
     error: Any = None
@@ -65,19 +65,21 @@ class Said(Struct, frozen=True):
     message: Any = None
 
 
-async def granted(service: Service, client: Client, fields: Mapping[str, str]) -> Granted:
+async def request_token(service: OAuthService, client: HttpClient, fields: Mapping[str, str]) -> OAuthTokenResponse:
     """Asks the token endpoint. Raises Refusal where it says no, ProviderError where it says nothing of use."""
     who = {"client_id": service.client_id}
     if service.client_secret:
         who["client_secret"] = service.client_secret
-    body = await post(service, client, service.token_url, {**who, **fields})
-    found = decoded(service, body, Granted)
+    body = await post_form(service, client, service.token_url, {**who, **fields})
+    found = decode_response(service, body, OAuthTokenResponse)
     if not found.access_token:
         raise ProviderError("format", f"{service.title} sent no token: its answer has none.")
     return found
 
 
-async def post(service: Service, client: Client, url: str, fields: Mapping[str, str], *, json: bool = False) -> bytes:
+async def post_form(
+    service: OAuthService, client: HttpClient, url: str, fields: Mapping[str, str], *, json: bool = False
+) -> bytes:
     """The body of a good answer."""
     headers = {
         "Accept": "application/json",
@@ -87,34 +89,34 @@ async def post(service: Service, client: Client, url: str, fields: Mapping[str, 
     try:
         async with (
             asyncio.timeout(SECONDS),
-            client.post(secure(url), data, headers=headers, timeouts=TIMEOUTS) as response,
+            client.post(require_https(url), data, headers=headers, timeouts=TIMEOUTS) as response,
         ):
             said = await response.read(LIMIT)
     except TimeoutError:
         raise ProviderError("timeout", f"{service.title} did not answer within {SECONDS:.0f} s.") from None
     hidden = tuple(value for name, value in fields.items() if name in CONFIDENTIAL)
-    return checked(service, response.status, said, hidden=hidden)
+    return check_response(service, response.status, said, hidden=hidden)
 
 
-def checked(service: Service, status: int, said: bytes, *, hidden: tuple[str, ...] = ()) -> bytes:
+def check_response(service: OAuthService, status: int, said: bytes, *, hidden: tuple[str, ...] = ()) -> bytes:
     """The body, unless it or the status tells of a failure. Of `hidden` nothing is ever repeated."""
     try:
-        told = msgspec.json.decode(said, type=Said)
+        told = msgspec.json.decode(said, type=OAuthReply)
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = None
     if told and told.error and status < 500:
         # GitHub sends errors with the status 200, OpenAI wraps them into an object.
-        raise _refusal(service, told, status, hidden)
+        raise _build_refusal(service, told, status, hidden)
     if 200 <= status < 300:
         if told is None:
             raise ProviderError("format", f"{service.title} answered with something that is not JSON.", status=status)
         return said
     kind = BY_STATUS.get(status, "server_error" if status >= 500 else "bad_request")
-    words = f": {_words(told.message, hidden)}" if told and isinstance(told.message, str) else ""
+    words = f": {_redact_words(told.message, hidden)}" if told and isinstance(told.message, str) else ""
     raise ProviderError(kind, f"{service.title} answered with the status {status}{words}.", status=status)
 
 
-def decoded(service: Service, said: bytes, kind: type[Found]) -> Found:
+def decode_response(service: OAuthService, said: bytes, kind: type[Found]) -> Found:
     try:
         return msgspec.json.decode(said, type=kind, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -122,7 +124,7 @@ def decoded(service: Service, said: bytes, kind: type[Found]) -> Found:
         raise ProviderError("format", message) from None
 
 
-def secure(url: str) -> str:
+def require_https(url: str) -> str:
     """The address, if secrets may be sent there: over TLS, or to this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
@@ -134,17 +136,17 @@ def secure(url: str) -> str:
     )
 
 
-def _refusal(service: Service, said: Said, status: int, hidden: tuple[str, ...]) -> Refusal:
+def _build_refusal(service: OAuthService, said: OAuthReply, status: int, hidden: tuple[str, ...]) -> OAuthRefusal:
     code, why = said.error, said.error_description or said.message
     if isinstance(code, dict):
         inner = cast("dict[str, Any]", code)
         code, why = inner.get("code") or inner.get("type") or "an error", inner.get("message")
-    code = _words(str(code), hidden)
-    more = f": {_words(why, hidden)}" if isinstance(why, str) else ""
-    return Refusal(code, f"{service.title} says {code}{more}", status=status)
+    code = _redact_words(str(code), hidden)
+    more = f": {_redact_words(why, hidden)}" if isinstance(why, str) else ""
+    return OAuthRefusal(code, f"{service.title} says {code}{more}", status=status)
 
 
-def _words(text: str, hidden: tuple[str, ...]) -> str:
+def _redact_words(text: str, hidden: tuple[str, ...]) -> str:
     """A server's words, without what was sent to it in confidence."""
     for secret in hidden:
         text = text.replace(secret, "[…]") if len(secret) >= 8 else text

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 # A token that ends within this many seconds counts as ended: the request must still arrive.
-SKEW = 60.0
+SKEW_SECONDS = 60.0
 
 
-class Tokens(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LoginTokens(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The secret of a login. `refresh` gets the next `access`; a service may give it out only once."""
 
     access: str = ""
@@ -23,13 +23,13 @@ class Tokens(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For a service that lends short tokens to whoever is logged in elsewhere: the token of that other login."""
 
     def __repr__(self) -> str:
-        return f"Tokens(expires={self.expires:.0f})"
+        return f"LoginTokens(expires={self.expires:.0f})"
 
-    def good(self, now: float, margin: float = SKEW) -> bool:
+    def is_valid(self, now: float, margin: float = SKEW_SECONDS) -> bool:
         return bool(self.access) and (not self.expires or now < self.expires - margin)
 
 
-class Granted(Struct, frozen=True):
+class OAuthTokenResponse(Struct, frozen=True):
     """A token endpoint's answer. Services send numbers as text, and more than we ask for."""
 
     access_token: str = ""
@@ -38,14 +38,16 @@ class Granted(Struct, frozen=True):
     expires_in: float | None = None
 
     def __repr__(self) -> str:
-        return "Granted()"
+        return "OAuthTokenResponse()"
 
 
-def tokens_of(granted: Granted, before: Tokens | None = None, now: float | None = None) -> Tokens:
+def tokens_from_response(
+    granted: OAuthTokenResponse, before: LoginTokens | None = None, now: float | None = None
+) -> LoginTokens:
     """The login after this answer. A refresh token that is not replaced stays good."""
     now = time.time() if now is None else now
-    seconds = granted.expires_in if granted.expires_in is not None else lifetime(granted.access_token)
-    return Tokens(
+    seconds = granted.expires_in if granted.expires_in is not None else jwt_lifetime(granted.access_token)
+    return LoginTokens(
         access=granted.access_token,
         refresh=granted.refresh_token or (before.refresh if before else ""),
         # Counted from now by our own clock: so it does not matter what time it is at the service.
@@ -54,14 +56,14 @@ def tokens_of(granted: Granted, before: Tokens | None = None, now: float | None 
     )
 
 
-def lifetime(token: str) -> float | None:
+def jwt_lifetime(token: str) -> float | None:
     """How long a JWT is good from the moment it was made; None where it does not say."""
-    claims = claims_of(token)
+    claims = jwt_claims(token)
     made, ends = claims.get("iat"), claims.get("exp")
     return float(ends - made) if isinstance(made, int | float) and isinstance(ends, int | float) else None
 
 
-def claims_of(token: str) -> Mapping[str, Any]:
+def jwt_claims(token: str) -> Mapping[str, Any]:
     """What a JWT says. It is not verified: it came from the service itself, and only tells what to show and send."""
     parts = token.split(".")
     if len(parts) != 3:

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from sylph.core.tool import Args
+from sylph.core.tool import ToolArgs
 
-Action = Literal[
+GitAction = Literal[
     "status", "diff", "log", "show", "blame", "add", "commit", "branch", "switch", "stash", "merge", "rebase", "tag",
     "fetch", "pull", "push", "remote", "worktree",
 ]  # fmt: skip
-Step = Literal[
+GitStep = Literal[
     "", "list", "show", "create", "delete", "rename", "track", "set_url", "apply", "pop", "rebase", "continue", "skip",
     "abort",
 ]  # fmt: skip
@@ -21,9 +21,9 @@ STEPS = (
 )
 
 
-class Git(Args, frozen=True, kw_only=True):
-    action: Annotated[Action, Meta(description="What to do.")]
-    step: Annotated[Step, Meta(description=STEPS)] = ""
+class GitArgs(ToolArgs, frozen=True, kw_only=True):
+    action: Annotated[GitAction, Meta(description="What to do.")]
+    step: Annotated[GitStep, Meta(description=STEPS)] = ""
     ref: Annotated[str, Meta(description="Commit, branch or range; stash@{1}; for show also REF:path.")] = ""
     name: Annotated[str, Meta(description="Branch, tag or remote that is made, changed or switched to.")] = ""
     paths: Annotated[list[str], Meta(description="Only these files and folders. worktree: its folder.")] = []

@@ -20,7 +20,7 @@ UNDERWAY = {
 }
 
 
-class Repository(Struct, frozen=True):
+class GitRepository(Struct, frozen=True):
     folder: Path
     """Git's own folder of this work tree."""
     branch: str = ""
@@ -29,7 +29,7 @@ class Repository(Struct, frozen=True):
     upstreams: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def remote(self) -> str:
+    def default_remote(self) -> str:
         """Where the current branch goes when nothing else is said."""
         only = next(iter(self.remotes), "") if len(self.remotes) == 1 else ""
         return self.upstreams.get(self.branch) or only or "origin"
@@ -39,30 +39,30 @@ class Repository(Struct, frozen=True):
         return next((what for name, what in UNDERWAY.items() if (self.folder / name).exists()), "")
 
 
-def found(place: Path) -> Repository | None:
+def find_repository(place: Path) -> GitRepository | None:
     """The repository that `place` lies in."""
     for folder in (place, *place.parents):
-        git = _git(folder / ".git")
+        git = _git_folder(folder / ".git")
         if git:
-            return _read(git)
+            return _read_repository(git)
     return None
 
 
-def _git(path: Path) -> Path | None:
+def _git_folder(path: Path) -> Path | None:
     if path.is_dir():
         return path
-    text = _text(path)
+    text = _read_text(path)
     # A work tree of its own, or a submodule: the folder is elsewhere.
     return Path(os.path.normpath(path.parent / text[8:].strip())) if text.startswith("gitdir: ") else None
 
 
-def _read(folder: Path) -> Repository:
-    shared = _text(folder / "commondir").strip()
+def _read_repository(folder: Path) -> GitRepository:
+    shared = _read_text(folder / "commondir").strip()
     common = Path(os.path.normpath(folder / shared)) if shared else folder
-    head = _text(folder / "HEAD").strip()
+    head = _read_text(folder / "HEAD").strip()
     remotes, upstreams = dict[str, tuple[str, ...]](), dict[str, str]()
     section = name = ""
-    for line in _text(common / "config").splitlines():
+    for line in _read_text(common / "config").splitlines():
         if start := SECTION.match(line):
             section, name = start[1].lower(), start[2] or ""
         elif entry := ENTRY.fullmatch(line):
@@ -72,10 +72,10 @@ def _read(folder: Path) -> Repository:
             elif (section, key) == ("branch", "remote"):
                 upstreams[name] = value
     branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-    return Repository(folder, branch, remotes, upstreams)
+    return GitRepository(folder, branch, remotes, upstreams)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", "replace")

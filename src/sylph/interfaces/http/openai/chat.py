@@ -9,28 +9,30 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 from starlette.responses import Response, StreamingResponse
 
-from sylph.core.errors import SylphError, Trouble
+from sylph.core.errors import ErrorReport, SylphError
 from sylph.core.messages import Usage
-from sylph.interfaces.http.house import House
-from sylph.interfaces.http.openai.begin import begin
-from sylph.interfaces.http.openai.bodies import ChatBody, ChatMessage, from_chat
-from sylph.interfaces.http.openai.errors import failed
-from sylph.interfaces.http.openai.live import BEATS, Live, live
-from sylph.interfaces.http.openai.tale import Reply, Tale
-from sylph.interfaces.http.route import JSON, Routes
-from sylph.interfaces.http.who import Who
+from sylph.interfaces.http.kit.principal import Principal
+from sylph.interfaces.http.kit.route import JSON, RouteGroup
+from sylph.interfaces.http.openai.errors import failure_answer
+from sylph.interfaces.http.openai.pending_reply import HEARTBEAT_COMMENT, PendingReply, make_pending_reply
+from sylph.interfaces.http.openai.request_bodies import ChatBody, ChatMessage, parse_chat_body
+from sylph.interfaces.http.openai.start import start_reply
+from sylph.interfaces.http.openai.turn_stream import TurnReply, TurnStream
+from sylph.interfaces.http.state.server_state import ServerState
 
-routes = Routes("openai", prefix="/v1")
+routes = RouteGroup("openai", prefix="/v1")
 SSE = "text/event-stream"
-Finish = Literal["stop", "length", "content_filter"]
-FINISH: dict[str, Finish] = {"length": "length", "filtered": "content_filter"}
-SESSION = "X-Sylph-Session"
+FinishReason = Literal["stop", "length", "content_filter"]
+FINISH_REASONS: dict[str, FinishReason] = {"length": "length", "filtered": "content_filter"}
+SESSION_HEADER = "X-Sylph-Session"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-Session = Annotated[str, Header(max_length=64, description="Goes on with this session, whatever was said before.")]
-Again = Annotated[int, Header(ge=0, le=100, description="How often the client has tried before.")]
+SessionHeader = Annotated[
+    str, Header(max_length=64, description="Goes on with this session, whatever was said before.")
+]
+RetryCountHeader = Annotated[int, Header(ge=0, le=100, description="How often the client has tried before.")]
 
 
-class ChatMade(Struct, frozen=True, kw_only=True):
+class ChatAnswerMessage(Struct, frozen=True, kw_only=True):
     role: Literal["assistant"] = "assistant"
     content: str | None = None
     refusal: str | None = None
@@ -38,16 +40,16 @@ class ChatMade(Struct, frozen=True, kw_only=True):
 
 class ChatChoice(Struct, frozen=True, kw_only=True):
     index: int = 0
-    message: ChatMade
-    finish_reason: Finish
+    message: ChatAnswerMessage
+    finish_reason: FinishReason
     logprobs: None = None
 
 
-class InputDetails(Struct, frozen=True, kw_only=True):
+class AnswerInputDetails(Struct, frozen=True, kw_only=True):
     cached_tokens: int = 0
 
 
-class OutputDetails(Struct, frozen=True, kw_only=True):
+class AnswerOutputDetails(Struct, frozen=True, kw_only=True):
     reasoning_tokens: int = 0
 
 
@@ -57,8 +59,8 @@ class ChatUsage(Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
-    prompt_tokens_details: InputDetails
-    completion_tokens_details: OutputDetails
+    prompt_tokens_details: AnswerInputDetails
+    completion_tokens_details: AnswerOutputDetails
 
 
 class ChatAnswer(Struct, frozen=True, kw_only=True):
@@ -79,7 +81,7 @@ class ChatDelta(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ChunkChoice(Struct, frozen=True, kw_only=True):
     index: int = 0
     delta: ChatDelta
-    finish_reason: Finish | None = None
+    finish_reason: FinishReason | None = None
 
 
 class ChatChunk(Struct, frozen=True, kw_only=True):
@@ -98,13 +100,13 @@ ANSWER = ChatAnswer(
     id="chatcmpl-h7k2m9qxwz4d_i1_0",
     created=1_762_000_000,
     model="openai/gpt-5",
-    choices=[ChatChoice(message=ChatMade(content="A README and a folder of tests."), finish_reason="stop")],
+    choices=[ChatChoice(message=ChatAnswerMessage(content="A README and a folder of tests."), finish_reason="stop")],
     usage=ChatUsage(
         prompt_tokens=1200,
         completion_tokens=40,
         total_tokens=1240,
-        prompt_tokens_details=InputDetails(cached_tokens=1000),
-        completion_tokens_details=OutputDetails(),
+        prompt_tokens_details=AnswerInputDetails(cached_tokens=1000),
+        completion_tokens_details=AnswerOutputDetails(),
     ),
 )
 
@@ -119,13 +121,13 @@ ANSWER = ChatAnswer(
     example=EXAMPLE,
     answer=ANSWER,
 )
-async def chat_completions(
-    house: House,
-    who: Who,
+async def create_chat_completion(
+    server: ServerState,
+    principal: Principal,
     request: Request,
     body: ChatBody,
-    x_sylph_session: Session = "",
-    x_stainless_retry_count: Again = 0,
+    x_sylph_session: SessionHeader = "",
+    x_stainless_retry_count: RetryCountHeader = 0,
 ) -> Response:
     """Answer the last message of a conversation.
 
@@ -133,86 +135,90 @@ async def chat_completions(
     a fork or in a new one. Sylph works with its own tools. Where it has to ask, the answer ends with the question, and
     the next message answers it.
     """
-    wanted = from_chat(body)
+    wanted = parse_chat_body(body)
     if x_sylph_session:
         wanted = replace(wanted, metadata={**wanted.metadata, "session": x_sylph_session})
-    begun = await begin(house, who, wanted, again=x_stainless_retry_count > 0)
-    told = live(house, request, begun, stays=wanted.store)
-    headers = {**HEADERS, SESSION: begun.session}
+    begun = await start_reply(server, principal, wanted, again=x_stainless_retry_count > 0)
+    told = make_pending_reply(server, request, begun, stays=wanted.store)
+    headers = {**HEADERS, SESSION_HEADER: begun.session}
     if body.stream:
         counts = bool(body.stream_options and body.stream_options.include_usage)
-        return StreamingResponse(_stream(told, body.model, counts=counts), headers=headers, media_type=SSE)
-    tale = await told.whole()
-    if trouble := troubled(tale, begun.number):
-        status, error = failed(trouble)
+        return StreamingResponse(_stream_chunks(told, body.model, counts=counts), headers=headers, media_type=SSE)
+    tale = await told.wait_complete()
+    if trouble := reply_error(tale, begun.number):
+        status, error = failure_answer(trouble)
         return Response(msgspec.json.encode(error), status, headers, JSON)
     reply = tale.replies[begun.number]
     made = ChatAnswer(
-        id=_id(told),
+        id=_completion_id(told),
         created=tale.created // 1000,
         model=tale.model or body.model,
-        choices=[ChatChoice(message=ChatMade(content=reply.text), finish_reason=finish_of(tale, reply))],
-        usage=usage_of(reply.usage),
+        choices=[
+            ChatChoice(message=ChatAnswerMessage(content=reply.text), finish_reason=finish_reason_of(tale, reply))
+        ],
+        usage=chat_usage(reply.usage),
     )
     return Response(msgspec.json.encode(made), 200, headers, JSON)
 
 
-async def _stream(told: Live, model: str, *, counts: bool) -> AsyncGenerator[bytes, None]:
-    tale, number = told.tale, told.begun.number
+async def _stream_chunks(told: PendingReply, model: str, *, counts: bool) -> AsyncGenerator[bytes, None]:
+    tale, number = told.turn, told.handle.number
     absent: UnsetType | None = None if counts else UNSET
 
-    def chunk(delta: ChatDelta, finish: Finish | None = None) -> bytes:
+    def chunk(delta: ChatDelta, finish: FinishReason | None = None) -> bytes:
         choice = ChunkChoice(delta=delta, finish_reason=finish)
-        return framed(_chunk(told, model, [choice], absent))
+        return frame_sse(_make_chunk(told, model, [choice], absent))
 
     yield chunk(ChatDelta(role="assistant", content=""))
     try:
-        async for piece in told.pieces():
+        async for piece in told.stream_pieces():
             if piece is None:
-                yield BEATS
+                yield HEARTBEAT_COMMENT
             else:
                 yield chunk(ChatDelta(content=piece.text or None, reasoning_content=piece.thought or None))
     except SylphError as error:
-        yield framed(failed(error.trouble)[1])
+        yield frame_sse(failure_answer(error.trouble)[1])
         return
-    if trouble := troubled(tale, number):
-        yield framed(failed(trouble)[1])
+    if trouble := reply_error(tale, number):
+        yield frame_sse(failure_answer(trouble)[1])
         return
-    yield chunk(ChatDelta(), finish_of(tale, tale.replies[number]))
+    yield chunk(ChatDelta(), finish_reason_of(tale, tale.replies[number]))
     if counts:
-        yield framed(_chunk(told, model, [], usage_of(tale.replies[number].usage)))
+        yield frame_sse(_make_chunk(told, model, [], chat_usage(tale.replies[number].usage)))
     yield b"data: [DONE]\n\n"
 
 
-def _chunk(told: Live, model: str, choices: list[ChunkChoice], usage: ChatUsage | UnsetType | None) -> ChatChunk:
-    tale = told.tale
+def _make_chunk(
+    told: PendingReply, model: str, choices: list[ChunkChoice], usage: ChatUsage | UnsetType | None
+) -> ChatChunk:
+    tale = told.turn
     return ChatChunk(
-        id=_id(told), created=tale.created // 1000, model=tale.model or model, choices=choices, usage=usage
+        id=_completion_id(told), created=tale.created // 1000, model=tale.model or model, choices=choices, usage=usage
     )
 
 
-def _id(told: Live) -> str:
-    return f"chatcmpl-{told.begun.session}_{told.begun.input}_{told.begun.number}"
+def _completion_id(told: PendingReply) -> str:
+    return f"chatcmpl-{told.handle.session}_{told.handle.input}_{told.handle.number}"
 
 
-def framed(value: Any) -> bytes:
+def frame_sse(value: Any) -> bytes:
     return b"data: %s\n\n" % msgspec.json.encode(value)
 
 
-def usage_of(usage: Usage) -> ChatUsage:
+def chat_usage(usage: Usage) -> ChatUsage:
     return ChatUsage(
         prompt_tokens=usage.input,
         completion_tokens=usage.output,
         total_tokens=usage.input + usage.output,
-        prompt_tokens_details=InputDetails(cached_tokens=usage.cached),
-        completion_tokens_details=OutputDetails(reasoning_tokens=usage.reasoning),
+        prompt_tokens_details=AnswerInputDetails(cached_tokens=usage.cached),
+        completion_tokens_details=AnswerOutputDetails(reasoning_tokens=usage.reasoning),
     )
 
 
-def troubled(tale: Tale, number: int) -> Trouble | None:
+def reply_error(tale: TurnStream, number: int) -> ErrorReport | None:
     """Why there is no reply, where there is none: what was said before a budget was spent is one."""
-    if tale.lost or number < len(tale.replies) - 1:
-        return tale.lost
+    if tale.failure or number < len(tale.replies) - 1:
+        return tale.failure
     ended = tale.ended
     if ended is None or ended.outcome == "finished" or ended.trouble is None:
         return None
@@ -221,9 +227,9 @@ def troubled(tale: Tale, number: int) -> Trouble | None:
     return ended.trouble
 
 
-def finish_of(tale: Tale, reply: Reply) -> Finish:
+def finish_reason_of(tale: TurnStream, reply: TurnReply) -> FinishReason:
     if reply.asked or tale.ended is None:
         return "stop"
     if tale.ended.trouble:
         return "content_filter" if tale.ended.trouble.kind == "refusal" else "length"
-    return FINISH.get(reply.finish, "stop")
+    return FINISH_REASONS.get(reply.finish, "stop")

@@ -7,12 +7,12 @@ from msgspec import Struct
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sylph.core.errors import Trouble
-from sylph.interfaces.http import problems
-from sylph.interfaces.http.problems import Problem
+from sylph.core.errors import ErrorReport
+from sylph.interfaces.http.kit import problem_details
+from sylph.interfaces.http.kit.problem_details import Problem
 
 PREFIX = "/v1/"
-TYPES = {
+ERROR_TYPES = {
     401: "authentication_error",
     402: "insufficient_quota",
     403: "permission_error",
@@ -21,41 +21,41 @@ TYPES = {
     429: "rate_limit_error",
 }
 # What a turn failed of, where that is told by another status than usual.
-FAILED = {"rate_limited": 429, "overloaded": 503, "breaker_open": 503, "budget_spent": 402, "cancelled": 409}
+FAILURE_STATUS = {"rate_limited": 429, "overloaded": 503, "breaker_open": 503, "budget_spent": 402, "cancelled": 409}
 
 
-class ErrorBody(Struct, frozen=True, kw_only=True):
+class OpenAIErrorBody(Struct, frozen=True, kw_only=True):
     message: str
     type: str
     param: str | None = None
     code: str | None = None
 
 
-class ErrorAnswer(Struct, frozen=True, kw_only=True):
+class OpenAIErrorAnswer(Struct, frozen=True, kw_only=True):
     """What went wrong, in the form of these dialects."""
 
-    error: ErrorBody
+    error: OpenAIErrorBody
 
 
-def error_of(problem: Problem) -> ErrorAnswer:
+def openai_error(problem: Problem) -> OpenAIErrorAnswer:
     advice = "".join(f"\n{each}" for each in problem.next)
-    return ErrorAnswer(
-        error=ErrorBody(
+    return OpenAIErrorAnswer(
+        error=OpenAIErrorBody(
             message=problem.detail + advice,
-            type=TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error"),
+            type=ERROR_TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error"),
             param=problem.details.get("param"),
             code=problem.kind,
         )
     )
 
 
-def failed(trouble: Trouble) -> tuple[int, ErrorAnswer]:
+def failure_answer(trouble: ErrorReport) -> tuple[int, OpenAIErrorAnswer]:
     """How a turn that failed is told, and with which status."""
-    status = FAILED.get(trouble.kind) or problems.STATUS.get(trouble.kind) or 502
-    return status, error_of(problems.problem_of(trouble, status))
+    status = FAILURE_STATUS.get(trouble.kind) or problem_details.STATUS_BY_KIND.get(trouble.kind) or 502
+    return status, openai_error(problem_details.make_problem(trouble, status))
 
 
-class Translated:
+class OpenAIErrorMiddleware:
     """Puts every problem that is told under `/v1/` into the words of these dialects, whoever told it."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -65,10 +65,10 @@ class Translated:
         if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Translating(send).send)
+        await self._app(scope, receive, _ErrorTranslator(send).send)
 
 
-class _Translating:
+class _ErrorTranslator:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._start: Message | None = None
@@ -76,23 +76,25 @@ class _Translating:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            if MutableHeaders(scope=message).get("content-type", "").startswith(problems.MEDIA):
+            if MutableHeaders(scope=message).get("content-type", "").startswith(problem_details.PROBLEM_MEDIA_TYPE):
                 self._start = message
                 return
         elif self._start is not None and message["type"] == "http.response.body":
             self._body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._tell(self._start)
+                await self._send_error(self._start)
             return
         await self._send(message)
 
-    async def _tell(self, start: Message) -> None:
+    async def _send_error(self, start: Message) -> None:
         try:
-            body = msgspec.json.encode(error_of(msgspec.json.decode(self._body, type=Problem)))
+            body = msgspec.json.encode(openai_error(msgspec.json.decode(self._body, type=Problem)))
         except msgspec.DecodeError:
             status = int(start["status"])
-            said = ErrorBody(message=HTTPStatus(status).phrase, type=TYPES.get(status, "invalid_request_error"))
-            body = msgspec.json.encode(ErrorAnswer(error=said))
+            said = OpenAIErrorBody(
+                message=HTTPStatus(status).phrase, type=ERROR_TYPES.get(status, "invalid_request_error")
+            )
+            body = msgspec.json.encode(OpenAIErrorAnswer(error=said))
         headers = MutableHeaders(scope=start)
         headers["content-type"], headers["content-length"] = "application/json", str(len(body))
         await self._send(start)

@@ -1,0 +1,1 @@
+"""What a call may do: modes, effects, rules, protected paths."""

@@ -1,0 +1,1 @@
+"""Small functions over text that every room uses."""

@@ -1,0 +1,1 @@
+"""Every tool call: judged, decided, run, truncated, recovered."""

@@ -1,0 +1,26 @@
+"""What the executor and those who decide about calls need of the session they work for."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from sylph.core.events import Fact, Signal
+from sylph.core.facts import Answered, Asked
+from sylph.core.facts.delivery import Notification
+from sylph.engine.folds.session_state import SessionState
+
+
+class SessionPort(Protocol):
+    @property
+    def summary(self) -> SessionState: ...
+    async def emit(
+        self, *facts: Fact, durable: bool | None = None, blobs: Sequence[tuple[str, bytes]] = ()
+    ) -> object: ...
+    def publish_signal(self, signal: Signal) -> None: ...
+    async def ask_user(self, build: Callable[[str], Asked], wait: float | None = None) -> Answered: ...
+    def earlier_answer(self, call: str) -> Answered | None:
+        """What was said about a call before, if anything was."""
+        ...
+
+    async def wait_while_paused(self) -> None: ...
+    async def full_output(self, call: str) -> str | None: ...
+    async def record_notice(self, notice: Notification, call: str) -> Sequence[str]: ...

@@ -1,0 +1,1 @@
+"""Views that are computed from the log, and kept as snapshots."""

@@ -1,0 +1,1 @@
+"""Every model call: gateway, routes, limits, circuit breaker."""

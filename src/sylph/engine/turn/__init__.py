@@ -1,0 +1,1 @@
+"""Sessions and their turns: what happens from a message to its answer."""

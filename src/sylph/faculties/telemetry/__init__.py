@@ -1,1 +1,0 @@
-"""What happens, told to an OpenTelemetry collector."""

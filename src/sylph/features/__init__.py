@@ -1,0 +1,1 @@
+"""Features: what the agent can do beyond acting, one folder each."""

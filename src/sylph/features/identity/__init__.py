@@ -1,0 +1,1 @@
+"""Who the agent is: the user's own files in the prompt."""

@@ -1,0 +1,1 @@
+"""Proofs of what Sylph promises, which users can run."""

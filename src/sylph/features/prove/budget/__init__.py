@@ -1,0 +1,1 @@
+"""A cap that holds under many agents and kills."""

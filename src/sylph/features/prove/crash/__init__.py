@@ -1,0 +1,1 @@
+"""Kill at every durable boundary, and look at what is left."""

@@ -1,0 +1,1 @@
+"""Sessions run again from their logs."""

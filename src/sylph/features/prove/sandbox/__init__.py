@@ -1,0 +1,1 @@
+"""Attempts to escape from the sandbox."""

@@ -1,0 +1,1 @@
+"""Scripted sessions that proofs play, and interrupt."""

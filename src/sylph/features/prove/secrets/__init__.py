@@ -1,0 +1,1 @@
+"""Canaries that must be found nowhere at rest."""

@@ -1,0 +1,1 @@
+"""What several interfaces change: configuration, identity files, attachments."""

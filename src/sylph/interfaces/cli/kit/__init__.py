@@ -1,0 +1,1 @@
+"""What commands are made of: context, options, exit codes, lazy loading."""

@@ -1,0 +1,1 @@
+"""One turn run from the command line."""

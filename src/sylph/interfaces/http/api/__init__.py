@@ -1,0 +1,1 @@
+"""The API, put together: every route, one form of error, one schema."""

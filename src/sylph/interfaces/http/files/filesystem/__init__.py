@@ -1,0 +1,1 @@
+"""Files of a workspace, reached without following links out of it."""

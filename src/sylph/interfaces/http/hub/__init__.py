@@ -1,0 +1,1 @@
+"""Everybody who listens to events: who is told what, and how that looks on the wire."""

@@ -1,0 +1,1 @@
+"""What routes are made of: declaration, who asks, paging, problems."""

@@ -1,1 +1,0 @@
-"""Telling clients what happens, while it happens."""

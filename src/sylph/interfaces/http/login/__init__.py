@@ -1,0 +1,1 @@
+"""Routes about who one is: logins, tokens, links."""

@@ -1,1 +1,0 @@
-"""The API to read and to try out, in a browser, without the internet."""

@@ -1,0 +1,1 @@
+"""Health, metrics, logs and status of the server."""

@@ -1,0 +1,1 @@
+"""Who may come in: tokens, rates, hosts, origins, TLS."""

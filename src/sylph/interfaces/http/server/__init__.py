@@ -1,0 +1,1 @@
+"""The server process: binding, protocol, background tasks."""

@@ -1,0 +1,1 @@
+"""Routes about sessions, messages, turns and tasks."""

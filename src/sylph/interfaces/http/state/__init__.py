@@ -1,0 +1,1 @@
+"""What every route is handed, and what that remembers between requests."""

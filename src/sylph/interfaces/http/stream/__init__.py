@@ -1,0 +1,1 @@
+"""Events as they happen, over server-sent events and WebSockets."""

@@ -1,0 +1,1 @@
+"""What several interfaces report: status, cost, roles, rules, findings."""

@@ -1,0 +1,1 @@
+"""Commands of the command line that know the server: serve, token. Loaded by reference only."""

@@ -1,0 +1,1 @@
+"""What several interfaces render as text."""

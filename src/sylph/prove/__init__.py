@@ -1,1 +1,0 @@
-"""Proofs: every promise comes with a command that puts it to the test."""

@@ -1,0 +1,1 @@
+"""The wire languages of model services, one folder each."""

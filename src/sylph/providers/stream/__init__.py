@@ -1,0 +1,1 @@
+"""Streams of bytes, read into events and replies."""

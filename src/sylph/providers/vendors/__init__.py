@@ -1,0 +1,1 @@
+"""Services that are known by name."""

@@ -1,0 +1,1 @@
+"""A recorded session run again from its log, and compared."""

@@ -1,0 +1,1 @@
+"""Edits and patches."""

@@ -1,0 +1,1 @@
+"""What is read from files of many kinds."""

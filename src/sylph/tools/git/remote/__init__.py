@@ -1,0 +1,1 @@
+"""Remotes of a repository, and the keys for them."""

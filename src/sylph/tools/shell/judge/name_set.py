@@ -1,0 +1,5 @@
+"""Sets of names, written as one line of text."""
+
+
+def name_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())

@@ -1,0 +1,1 @@
+"""What of a page is worth reading."""
