@@ -1,12 +1,12 @@
-import "./theme.css";
-import "./shell/theme.svelte";
+import "./ui/theme.css";
+import "./state/theme.svelte";
 
 import { mount } from "svelte";
 
 import App from "./App.svelte";
-import { watchErrors } from "./shell/errors";
-import { app } from "./state/app.svelte";
-import { keepAtHand } from "./worker";
+import { watchErrors } from "./shell/errors/watch-errors";
+import { app } from "./state/app-state.svelte";
+import { keepAtHand } from "./shell/register-service-worker";
 
 watchErrors();
 const target = document.getElementById("app");

@@ -1,6 +1,6 @@
 /** Requests to the server. Whatever goes wrong becomes a `Problem`, with what to do about it. */
 
-import { plainly } from "../text/plainly";
+import { plainly } from "../text/request-errors";
 
 export interface ProblemBody {
   title: string;

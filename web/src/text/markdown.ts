@@ -3,7 +3,7 @@
 import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
 
-import { coloured } from "./code";
+import { coloured } from "./highlight";
 
 const HARMLESS = /^(?:https?|mailto):/i;
 const ALLOWED = {

@@ -14,7 +14,7 @@ from sylph.interfaces.http.route import Routes
 
 routes = Routes("pages", prefix="")
 APP = Path(__file__).parent / "app"
-# The same names as in web/src/router.svelte.ts.
+# The same names as in web/src/features/registry.ts.
 PAGES = ("chat", "timeline", "dashboard", "files", "settings")
 HTML = "text/html; charset=utf-8"
 KINDS = {

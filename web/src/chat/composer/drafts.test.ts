@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+
+import { Drafts, Recall } from "./drafts";
+import { recent } from "../recent-workspaces";
+
+describe("drafts", () => {
+  it("are kept for each session", () => {
+    const drafts = new Drafts();
+    drafts.set("a", "one");
+    drafts.set("b", "two");
+    expect([drafts.get("a"), new Drafts().get("b"), drafts.get("c")]).toEqual(["one", "two", ""]);
+    drafts.set("a", "");
+    expect(new Drafts().get("a")).toBe("");
+  });
+
+  it("are kept in memory where the browser keeps nothing", () => {
+    const drafts = new Drafts(() => {
+      throw new DOMException("no", "SecurityError");
+    });
+    drafts.set("a", "one");
+    expect(drafts.get("a")).toBe("one");
+  });
+});
+
+describe("recall", () => {
+  it("goes back to the first words, and forth to an empty box", () => {
+    const recall = new Recall();
+    const said = ["one", "two"];
+    expect([recall.step(said, 1), recall.step(said, 1), recall.step(said, 1)]).toEqual(["two", "one", null]);
+    expect([recall.step(said, -1), recall.step(said, -1), recall.step(said, -1)]).toEqual(["two", "", null]);
+  });
+
+  it("has nothing to say where nothing was said", () => {
+    expect(new Recall().step([], 1)).toBeNull();
+  });
+});
+
+it("lists each folder once, the latest first", () => {
+  const rows = [
+    { workspace: "/a", updated: 1 },
+    { workspace: "/b", updated: 3 },
+    { workspace: "/a", updated: 5 },
+    { workspace: "", updated: 9 },
+  ];
+  expect(recent(rows)).toEqual(["/a", "/b"]);
+});

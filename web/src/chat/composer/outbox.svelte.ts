@@ -1,0 +1,147 @@
+/**
+ * Messages on their way to the server, one after the other. They leave the box at once and stay here until the server
+ * has them: each carries a key, so that sending it again, even after the page was loaded anew, makes no second one.
+ */
+
+import { Problem } from "../../net/api";
+import { type Delivery, type Message, send } from "../../net/session-api";
+import { type Attached, encoded, withTexts } from "./attachments";
+import type { Kept } from "./drafts";
+
+/** For so long nothing is said of a message: most are through by then. */
+const PATIENCE = 400;
+const SHORTEST = 500;
+const LONGEST = 15_000;
+
+export interface Outgoing {
+  key: string;
+  text: string;
+  delivery: Delivery;
+  files: readonly Attached[];
+  /** Whether it takes so long that it is worth a word. */
+  late: boolean;
+  /** Why it is not there yet. */
+  why: string;
+  /** The server has refused it: it is not tried again by itself. */
+  refused: boolean;
+}
+
+type Sender = (session: string, message: Message, key: string) => Promise<unknown>;
+
+export class Outbox {
+  list = $state.raw<Outgoing[]>([]);
+  #running = false;
+  #wake: (() => void) | null = null;
+
+  constructor(
+    readonly session: string,
+    private readonly sender: Sender = send,
+    private readonly kept: () => Kept = () => sessionStorage,
+  ) {
+    this.list = this.#restored();
+    if (this.list.length) void this.#run();
+  }
+
+  push(text: string, files: readonly Attached[], delivery: Delivery): void {
+    const one: Outgoing = { key: crypto.randomUUID(), text, delivery, files, late: false, why: "", refused: false };
+    this.#set([...this.list, one]);
+    setTimeout(() => this.#change(one.key, { late: true }), PATIENCE);
+    void this.#run();
+  }
+
+  /** Tries at once: somebody wants it, or the server is there again. */
+  hurry(): void {
+    this.#wake?.();
+    void this.#run();
+  }
+
+  again(key: string): void {
+    this.#change(key, { refused: false, why: "" });
+    this.hurry();
+  }
+
+  /** Takes a message out, to be written anew. */
+  take(key: string): Outgoing | undefined {
+    const found = this.list.find((one) => one.key === key);
+    this.#set(this.list.filter((one) => one.key !== key));
+    return found;
+  }
+
+  async #run(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    let tries = 0;
+    for (let next = this.#next(); next; next = this.#next()) {
+      try {
+        await this.#send(next);
+        this.take(next.key);
+        tries = 0;
+      } catch (error) {
+        if (!(error instanceof Problem)) {
+          this.#running = false;
+          throw error;
+        }
+        const passing = error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
+        this.#change(next.key, { why: error.message, refused: !passing, late: true });
+        if (passing) await this.#pause(Math.min(LONGEST, SHORTEST * 2 ** tries++));
+      }
+    }
+    this.#running = false;
+  }
+
+  #next(): Outgoing | undefined {
+    return this.list.find((one) => !one.refused);
+  }
+
+  async #send(one: Outgoing): Promise<void> {
+    const attachments = await encoded(one.files);
+    const message: Message = { text: withTexts(one.text, one.files), delivery: one.delivery };
+    await this.sender(this.session, attachments.length ? { ...message, attachments } : message, one.key);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((done) => {
+      const timer = setTimeout(done, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#wake = null;
+        done();
+      };
+    });
+  }
+
+  #change(key: string, what: Partial<Outgoing>): void {
+    if (this.list.some((one) => one.key === key)) this.#set(this.list.map((one) => (one.key === key ? { ...one, ...what } : one)));
+  }
+
+  #set(list: Outgoing[]): void {
+    this.list = list;
+    // Files are too large to be kept.
+    const texts = list.filter((one) => !one.files.length).map(({ key, text, delivery }) => ({ key, text, delivery }));
+    try {
+      if (texts.length) this.kept().setItem(`outbox:${this.session}`, JSON.stringify(texts));
+      else this.kept().removeItem(`outbox:${this.session}`);
+    } catch {
+      // They are in memory.
+    }
+  }
+
+  #restored(): Outgoing[] {
+    try {
+      const texts = JSON.parse(this.kept().getItem(`outbox:${this.session}`) ?? "[]") as Pick<Outgoing, "key" | "text" | "delivery">[];
+      return texts.map((one) => ({ ...one, files: [], late: true, why: "", refused: false }));
+    } catch {
+      return [];
+    }
+  }
+}
+
+// eslint-disable-next-line svelte/prefer-svelte-reactivity -- which ones there are is nothing to be drawn
+const boxes = new Map<string, Outbox>();
+
+/** The outbox of a session: it goes on while one looks at another. */
+export function outboxOf(session: string): Outbox {
+  const known = boxes.get(session) ?? new Outbox(session);
+  boxes.set(session, known);
+  return known;
+}

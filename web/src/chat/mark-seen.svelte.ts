@@ -1,0 +1,44 @@
+/** Tells the server what somebody has looked at: once for each turn that ended, when its end is on the screen. */
+
+import type { Chat } from "../state/open-session.svelte";
+import { app } from "../state/app-state.svelte";
+import * as acts from "../net/session-api";
+
+export function seeing(look: () => { chat: Chat; atEnd: boolean }): void {
+  let visible = $state(!document.hidden);
+  let told = 0;
+
+  $effect(() => {
+    const changed = (): void => {
+      visible = !document.hidden;
+    };
+    document.addEventListener("visibilitychange", changed);
+    return () => document.removeEventListener("visibilitychange", changed);
+  });
+
+  $effect(() => {
+    const { chat, atEnd } = look();
+    const { session, loading } = chat;
+    const row = app.rows.get(session.id);
+    const last = session.turns.findLast((turn) => turn.outcome);
+    if (loading || !visible || !atEnd || !last || !app.may("chat")) return;
+    const upto = session.seq;
+    const ended = lastEnd(chat);
+    if (ended <= Math.max(told, session.seen) && !row?.unread) return;
+    if (upto <= told) return;
+    told = upto;
+    acts.change(session.id, { seen: upto }).then(
+      () => {
+        const now = app.rows.get(session.id);
+        if (now?.unread) app.rows.set(now.id, { ...now, unread: false });
+      },
+      // It stays unread: nothing is lost, and the next look tells it again.
+      () => undefined,
+    );
+  });
+}
+
+/** The fact with which the last turn ended. */
+function lastEnd(chat: Chat): number {
+  return chat.facts.findLast((fact) => fact.type === "turn.ended")?.seq ?? 0;
+}

@@ -1,0 +1,58 @@
+/** What the server tells of model services. */
+
+import type { Trouble } from "../../log/events";
+
+export interface Provider {
+  name: string;
+  url: string;
+  dialect: string;
+  configured: boolean;
+  reachable: boolean;
+  models: number;
+  key_from: string;
+  trouble: Trouble | null;
+}
+
+export interface Connected {
+  provider: string;
+  kind: string;
+  key_from: string;
+  key: string;
+  account: string;
+  state: string;
+  used: boolean;
+  next: string;
+}
+
+/** What can be connected. */
+export interface Offered {
+  name: string;
+  title: string;
+  /** Where it is asked; empty where that has to be told first. */
+  url: string;
+  entry: string;
+  console: string;
+}
+
+export interface Credentials {
+  offered: Offered[];
+  connected: Connected[];
+  keep: string;
+}
+
+export interface Saved {
+  provider: string;
+  tail: string;
+  models?: number | null;
+  comes_after: string;
+}
+
+/** Who is let in by a key, who is a server of one's own, and who wants a login. */
+export function grouped(offered: readonly Offered[]): Record<"keys" | "own" | "logins", Offered[]> {
+  const own = offered.filter((one) => one.entry === "none");
+  const logins = offered.filter((one) => LOGINS.includes(one.entry));
+  return { keys: offered.filter((one) => !own.includes(one) && !logins.includes(one)), own, logins };
+}
+
+/** What no key opens. */
+export const LOGINS = ["google", "github", "chatgpt"];

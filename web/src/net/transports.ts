@@ -1,0 +1,132 @@
+/** The two ways to hear from the server, which tell the same: a WebSocket, and server-sent events where that is blocked. */
+
+import type { SylphEvent } from "../log/events";
+import { Problem, type ProblemBody, post, send } from "./api";
+import type { Note } from "./event-stream";
+import { Parser } from "./sse-parser";
+
+/** A session, and the last fact of it that is known. */
+export interface Place {
+  id: string;
+  after: number;
+}
+
+export interface Ear {
+  told(body: SylphEvent | Note): void;
+  /** Something came, if only a sign of life. */
+  alive(): void;
+}
+
+export interface Wire {
+  /** Returns when it has ended. Raises a Problem where the server is not there, or does not want us. */
+  listen(ear: Ear, signal: AbortSignal): Promise<void>;
+  /** Changes what is followed, while it is open. */
+  follow(place: Place): void;
+  leave(id: string): void;
+}
+
+type Answer = { type: "ack" | "pong" | "beat" } | { type: "problem"; id: string; problem: ProblemBody };
+
+/** Browsers keep these apart from the few connections a site may have: any number of tabs can have one. */
+export class Socket implements Wire {
+  #open: WebSocket | null = null;
+
+  constructor(private readonly places: () => Place[]) {}
+
+  listen(ear: Ear, signal: AbortSignal): Promise<void> {
+    return new Promise((done, fail) => {
+      const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
+      let opened = false;
+      const ended = (): void => {
+        signal.removeEventListener("abort", ended);
+        socket.onmessage = socket.onclose = null;
+        socket.close();
+        this.#open = null;
+        if (opened) done();
+        else fail(new Problem({ title: "Offline", status: 0, detail: "The server does not answer.", kind: "offline" }));
+      };
+      // On a dead line the other end does not say goodbye: nobody waits for that.
+      signal.addEventListener("abort", ended);
+      socket.onclose = ended;
+      socket.onmessage = (message: MessageEvent<string>) => {
+        ear.alive();
+        const body = JSON.parse(message.data) as SylphEvent | Note | Answer;
+        if (body.type === "stream.opened") {
+          opened = true;
+          this.#open = socket;
+          this.#say({ type: "notes", on: true });
+          for (const place of this.places()) this.follow(place);
+        }
+        this.#hear(body, ear);
+      };
+    });
+  }
+
+  follow({ id, after }: Place): void {
+    this.#say({ type: "subscribe", id, session: id, after });
+  }
+
+  leave(id: string): void {
+    this.#say({ type: "unsubscribe", session: id });
+  }
+
+  #hear(body: SylphEvent | Note | Answer, ear: Ear): void {
+    switch (body.type) {
+      case "ack":
+      case "pong":
+      case "beat":
+        return;
+      case "problem":
+        if (body.id && body.problem.status === 404) ear.told({ type: "stream.gone", session: body.id });
+        return;
+      default:
+        ear.told(body as SylphEvent | Note);
+    }
+  }
+
+  #say(order: object): void {
+    if (this.#open?.readyState === WebSocket.OPEN) this.#open.send(JSON.stringify(order));
+  }
+}
+
+/** One request that goes on for as long as one listens; what is followed is changed by others. */
+export class Events implements Wire {
+  #client = "";
+
+  constructor(private readonly places: () => Place[]) {}
+
+  async listen(ear: Ear, signal: AbortSignal): Promise<void> {
+    const places = this.places().map(({ id, after }) => `${id}:${after}`);
+    try {
+      const response = await send(`stream?sessions=${encodeURIComponent(places.join(","))}`, { signal });
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      const parser = new Parser();
+      for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
+        ear.alive();
+        for (const message of parser.push(piece.value)) {
+          const body = JSON.parse(message.data) as SylphEvent | Note;
+          if (body.type === "stream.opened") this.#client = body.client;
+          ear.told(body);
+        }
+      }
+    } finally {
+      this.#client = "";
+    }
+  }
+
+  follow(): void {
+    this.#subscribe();
+  }
+
+  leave(): void {
+    this.#subscribe();
+  }
+
+  #subscribe(): void {
+    if (!this.#client) return;
+    post(`stream/${this.#client}`, { sessions: this.places() }).catch((error: unknown) => {
+      // A stream that is not there any more is opened anew, with the right sessions.
+      if (!(error instanceof Problem)) throw error;
+    });
+  }
+}

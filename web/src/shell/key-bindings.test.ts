@@ -1,0 +1,66 @@
+import { expect, it } from "vitest";
+
+import { KEYS, Keyboard, type KeyTarget, type Pressed, takesLetters, typedInto } from "./key-bindings";
+
+function press(key: string, more: Partial<Pressed> = {}): Pressed {
+  return { key, ctrlKey: false, metaKey: false, altKey: false, isComposing: false, ...more };
+}
+
+it("knows single keys, chords and sequences", () => {
+  const board = new Keyboard();
+  const read = (event: Pressed, now = 0): KeyTarget | null => board.read(event, false, true, now);
+  expect(read(press("?"))).toBe("help");
+  expect(read(press("k", { ctrlKey: true }))).toBe("palette");
+  expect(read(press("k", { metaKey: true }))).toBe("palette");
+  expect(read(press("ArrowDown", { altKey: true }))).toBe("next");
+  expect([read(press("g")), read(press("d"))]).toEqual([null, { page: "dashboard" }]);
+  expect([read(press("g")), read(press("x")), read(press("d"))]).toEqual([null, null, null]);
+  expect([read(press("g")), read(press("s"))]).toEqual([null, { page: "settings" }]);
+  expect(read(press("s"))).toBe("search");
+});
+
+it("forgets the first key of a sequence after a while", () => {
+  const board = new Keyboard();
+  board.read(press("g"), false, true, 0);
+  expect(board.read(press("d"), false, true, 5000)).toBeNull();
+});
+
+it("leaves letters alone where somebody types, or has switched them off", () => {
+  const board = new Keyboard();
+  expect(board.read(press("n"), true, true, 0)).toBeNull();
+  expect(board.read(press("n"), false, false, 0)).toBeNull();
+  expect(board.read(press("K", { ctrlKey: true }), true, false, 0)).toBe("palette");
+  expect(board.read(press("n", { isComposing: true }), false, true, 0)).toBeNull();
+});
+
+it("has no two meanings for the same keys", () => {
+  expect(new Set(KEYS.map((key) => key.keys.join(" "))).size).toBe(KEYS.length);
+});
+
+it("knows what takes letters", () => {
+  const box = document.createElement("input");
+  expect(takesLetters(box)).toBe(true);
+  box.type = "checkbox";
+  expect([takesLetters(box), takesLetters(document.createElement("textarea")), takesLetters(document.body)]).toEqual([false, true, false]);
+});
+
+it("knows a letter with Alt by its place where the sign is another", () => {
+  const board = new Keyboard();
+  const read = (event: Pressed): KeyTarget | null => board.read(event, true, true, 0);
+  expect(read(press("y", { altKey: true }))).toBe("yes");
+  expect(read(press("¥", { altKey: true, code: "KeyY" }))).toBe("yes");
+  // Where Y and Z have changed places, the letter counts.
+  expect(read(press("z", { altKey: true, code: "KeyY" }))).toBeNull();
+});
+
+it("sees what is typed into behind a shadow root", () => {
+  const host = document.createElement("div");
+  const inner = document.createElement("textarea");
+  host.attachShadow({ mode: "open" }).append(inner);
+  document.body.append(host);
+  let seen: EventTarget | null = null;
+  document.addEventListener("keydown", (event) => (seen = typedInto(event)), { once: true });
+  inner.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true, composed: true }));
+  expect(takesLetters(seen)).toBe(true);
+  host.remove();
+});

@@ -1,0 +1,108 @@
+/** Keys of the whole app. One letter counts only where nothing is typed, and can be switched off. */
+
+import { PAGES } from "../features/registry";
+import { words } from "../words";
+
+export type Act = keyof typeof words.keys.acts;
+
+/** What keys mean: one of the acts of the app, or a page to go to. */
+export type KeyTarget = Act | { page: string };
+
+export interface Key {
+  act: KeyTarget;
+  help: string;
+  /** As they are shown: the keys of a sequence one after another. */
+  keys: string[];
+  /** Whether it is a bare letter or sign. */
+  bare: boolean;
+}
+
+const APP_KEYS: { act: Act; keys: string[]; bare: boolean }[] = [
+  { act: "palette", keys: ["Ctrl+K"], bare: false },
+  { act: "next", keys: ["Alt+ArrowDown"], bare: false },
+  { act: "previous", keys: ["Alt+ArrowUp"], bare: false },
+  { act: "sidebar", keys: ["Ctrl+B"], bare: false },
+  { act: "yes", keys: ["Alt+Y"], bare: false },
+  { act: "no", keys: ["Alt+N"], bare: false },
+  { act: "question", keys: ["Alt+Q"], bare: false },
+  { act: "help", keys: ["?"], bare: true },
+  { act: "new", keys: ["n"], bare: true },
+  { act: "search", keys: ["s"], bare: true },
+];
+
+export const KEYS: Key[] = [
+  ...APP_KEYS.map((key) => ({ ...key, help: words.keys.acts[key.act] })),
+  ...PAGES.flatMap(({ route, shortcut }) => (shortcut ? [{ act: { page: route }, keys: shortcut.keys, help: shortcut.help, bare: true }] : [])),
+];
+
+export function isAppAction(target: KeyTarget): target is Act {
+  return typeof target === "string";
+}
+
+/** So long a sequence may take. */
+const PATIENCE = 1500;
+
+export interface Pressed {
+  key: string;
+  /** Where the key is; a Mac tells another sign than the letter while Alt is down. */
+  code?: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  isComposing: boolean;
+}
+
+/** Reads keys one by one; says what is meant once it is clear. */
+export class Keyboard {
+  #before = "";
+  #when = 0;
+
+  read(event: Pressed, typing: boolean, bare: boolean, now: number): KeyTarget | null {
+    if (event.isComposing) return null;
+    const name = nameOf(event);
+    const plain = !name.includes("+") || name === "+";
+    if (!plain) {
+      this.#before = "";
+      return KEYS.find((key) => !key.bare && key.keys[0] === name)?.act ?? null;
+    }
+    if (typing || !bare) {
+      this.#before = "";
+      return null;
+    }
+    const before = now - this.#when < PATIENCE ? this.#before : "";
+    this.#before = "";
+    const whole = KEYS.find((key) => key.bare && (before ? key.keys.length === 2 && key.keys[0] === before : key.keys.length === 1) && key.keys.at(-1) === name);
+    if (whole) return whole.act;
+    if (KEYS.some((key) => key.bare && key.keys.length === 2 && key.keys[0] === name)) {
+      this.#before = name;
+      this.#when = now;
+    }
+    return null;
+  }
+}
+
+function nameOf(event: Pressed): string {
+  // On a Mac the command key does what Ctrl does elsewhere.
+  const parts = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
+  const plain = event.altKey && !/^[a-z]$/i.test(event.key) ? /^Key([A-Z])$/.exec(event.code ?? "")?.[1] : undefined;
+  const key = plain ?? (event.key.length === 1 && parts.length ? event.key.toUpperCase() : event.key);
+  return [...parts, key].join("+");
+}
+
+/** What is typed into: in a shadow root it is deeper than the page is told. */
+export function typedInto(event: Event): EventTarget | null {
+  return event.composedPath()[0] ?? event.target;
+}
+
+/** Whether what has the focus takes letters itself. */
+export function takesLetters(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
+  return target instanceof HTMLInputElement && !["checkbox", "radio", "button", "range", "submit", "file", "color"].includes(target.type);
+}
+
+/** A key as it is called on this machine. */
+export function shown(key: string): string {
+  const named = key.replace("ArrowDown", "↓").replace("ArrowUp", "↑");
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? named.replace("Ctrl+", "⌘").replace("Alt+", "⌥") : named;
+}
