@@ -1,11 +1,11 @@
 /** What somebody has open beside a conversation: a notice, a dialog. Nothing of it outlives the page. */
 
-export interface Notice {
+export interface ChatNotice {
   title: string;
   lines: string[];
 }
 
-export type Opened =
+export type OpenDialog =
   | { kind: "none" }
   | { kind: "undo"; turn: string; redo: boolean }
   | { kind: "again"; turn: string; text: string; later: number }
@@ -16,46 +16,46 @@ export type Opened =
   | { kind: "unsafe" };
 
 /** The box one writes in. */
-export interface Box {
+export interface MessageBox {
   empty(): boolean;
   put(text: string): void;
   focus(): void;
 }
 
-export class Desk {
-  notice = $state.raw<Notice | null>(null);
-  opened = $state.raw<Opened>({ kind: "none" });
+export class ChatPageState {
+  notice = $state.raw<ChatNotice | null>(null);
+  dialog = $state.raw<OpenDialog>({ kind: "none" });
   /** The message that is being changed. */
-  editing = $state(0);
+  editedMessage = $state(0);
   /** Which calls were opened or closed by hand. */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- it is asked for when a row is drawn, and by nobody else
-  readonly toggled = new Map<string, boolean>();
+  readonly toggledCalls = new Map<string, boolean>();
 
   /** What was begun to be written to a question, by its id; and which ones were answered from here. */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing of it is drawn
-  readonly begun = new Map<string, string>();
+  readonly draftAnswers = new Map<string, string>();
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing of it is drawn
-  readonly answered = new Set<string>();
+  readonly answeredHere = new Set<string>();
   /** How often an answer from here came too late. */
-  late = $state(0);
-  box: Box | null = null;
+  lateAnswers = $state(0);
+  messageBox: MessageBox | null = null;
 
-  constructor(readonly session: string) {}
+  constructor(readonly sessionId: string) {}
 
-  say(title: string, ...lines: string[]): void {
+  showNotice(title: string, ...lines: string[]): void {
     this.notice = { title, lines };
   }
 
   /** Puts words into the box, before what stands there. */
-  write(text: string): void {
-    this.box?.put(text);
+  prependText(text: string): void {
+    this.messageBox?.put(text);
   }
 
-  open(what: Opened): void {
-    this.opened = what;
+  openDialog(what: OpenDialog): void {
+    this.dialog = what;
   }
 
-  close(): void {
-    this.opened = { kind: "none" };
+  closeDialog(): void {
+    this.dialog = { kind: "none" };
   }
 }

@@ -1,10 +1,10 @@
 /** Tells the server what somebody has looked at: once for each turn that ended, when its end is on the screen. */
 
-import type { Chat } from "../state/open-session.svelte";
+import type { OpenSession } from "../state/open-session.svelte";
 import { app } from "../state/app-state.svelte";
 import * as acts from "../net/session-api";
 
-export function seeing(look: () => { chat: Chat; atEnd: boolean }): void {
+export function markSeen(look: () => { chat: OpenSession; atEnd: boolean }): void {
   let visible = $state(!document.hidden);
   let told = 0;
 
@@ -23,11 +23,11 @@ export function seeing(look: () => { chat: Chat; atEnd: boolean }): void {
     const last = session.turns.findLast((turn) => turn.outcome);
     if (loading || !visible || !atEnd || !last || !app.may("chat")) return;
     const upto = session.seq;
-    const ended = lastEnd(chat);
+    const ended = lastTurnEnd(chat);
     if (ended <= Math.max(told, session.seen) && !row?.unread) return;
     if (upto <= told) return;
     told = upto;
-    acts.change(session.id, { seen: upto }).then(
+    acts.updateSession(session.id, { seen: upto }).then(
       () => {
         const now = app.rows.get(session.id);
         if (now?.unread) app.rows.set(now.id, { ...now, unread: false });
@@ -39,6 +39,6 @@ export function seeing(look: () => { chat: Chat; atEnd: boolean }): void {
 }
 
 /** The fact with which the last turn ended. */
-function lastEnd(chat: Chat): number {
+function lastTurnEnd(chat: OpenSession): number {
   return chat.facts.findLast((fact) => fact.type === "turn.ended")?.seq ?? 0;
 }

@@ -1,45 +1,45 @@
 /** A session while facts are being put into it: turns are replaced and not changed, once for each batch. */
 
 import type { SylphEvent } from "./events";
-import { type Call, fresh, type Note, type Said, type Session, silence, type Turn } from "./session";
+import { type ToolCall, newSession, type SessionNote, type UserMessage, type Session, emptyLiveAnswer, type Turn } from "./session";
 
-export class Sheet {
+export class SessionBuilder {
   readonly session: Session;
   /** Turns that this batch has copied already. */
-  readonly touched = new Set<string>();
+  readonly copiedTurns = new Set<string>();
   /** What was said and has not been heard yet. */
-  readonly inputs = new Map<string, Said>();
+  readonly inputs = new Map<string, UserMessage>();
   readonly undos = new Map<string, { calls: string[]; redo: string }>();
   /** Taken back while a turn runs: if it is stopped right after, nobody meant to lose them. */
-  dropped: Said[] = [];
+  withdrawnInputs: UserMessage[] = [];
   /** The facts that made an end of what signals had told: of the answer, and of what calls print. */
-  hushed = 0;
-  anew = 0;
+  liveClearedAt = 0;
+  outputClearedAt = 0;
   /** When the fact before this one was, and the last one before the copy was made. */
-  before = 0;
-  left = 0;
+  previousTs = 0;
+  lastTsBeforeFork = 0;
   /** When a model was last asked. */
-  asked = 0;
+  modelAskedAt = 0;
 
   constructor(id: string, from: number) {
-    this.session = fresh(id);
+    this.session = newSession(id);
     this.session.seq = from - 1;
   }
 
-  deliver(event: SylphEvent, id: string, steered: boolean): void {
+  deliverInput(event: SylphEvent, id: string, steered: boolean): void {
     const input = this.inputs.get(id);
     this.inputs.delete(id);
     this.session.queue = this.session.queue.filter((one) => one.id !== id);
     if (input) this.turn(event).items.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, steered });
   }
 
-  hush(): void {
-    this.session.live = silence();
-    this.hushed = this.session.seq;
+  clearLive(): void {
+    this.session.live = emptyLiveAnswer();
+    this.liveClearedAt = this.session.seq;
   }
 
   /** What was asked and not answered is not open any more. */
-  close(): void {
+  closeQuestions(): void {
     const open = [...this.session.questions.values()].filter((question) => question.open);
     if (!open.length) return;
     const questions = new Map(this.session.questions);
@@ -48,15 +48,15 @@ export class Sheet {
   }
 
   /** Returns whether it took another undo back. */
-  restored(id: string): boolean {
+  markRestored(id: string): boolean {
     const undo = this.undos.get(id);
     const back = undo?.redo ? this.undos.get(undo.redo) : undefined;
-    for (const call of (back ?? undo)?.calls ?? []) this.call(call, (one) => (one.undone = !back));
+    for (const changeCall of (back ?? undo)?.calls ?? []) this.call(changeCall, (one) => (one.undone = !back));
     return !!undo?.redo;
   }
 
-  begin(id: string, event: SylphEvent): Turn {
-    const turn: Turn = {
+  beginTurn(id: string, event: SylphEvent): Turn {
+    const turnOf: Turn = {
       key: id || `at${event.seq}`,
       id,
       first: event.seq,
@@ -71,28 +71,28 @@ export class Sheet {
       cost: 0,
       items: [],
     };
-    this.session.turns = [...this.session.turns, turn];
-    this.touched.add(turn.key);
-    return turn;
+    this.session.turns = [...this.session.turns, turnOf];
+    this.copiedTurns.add(turnOf.key);
+    return turnOf;
   }
 
   /** The turn an event belongs to, ready to be changed. */
   turn(event: SylphEvent): Turn {
     const last = this.session.turns.at(-1);
-    if (last && last.id === event.turn) return this.touch(last);
+    if (last && last.id === event.turn) return this.copyTurn(last);
     const known = event.turn ? this.session.turns.find((turn) => turn.id === event.turn) : undefined;
-    return known ? this.touch(known) : this.begin(event.turn, event);
+    return known ? this.copyTurn(known) : this.beginTurn(event.turn, event);
   }
 
-  touch(turn: Turn): Turn {
-    if (this.touched.has(turn.key)) return turn;
+  copyTurn(turn: Turn): Turn {
+    if (this.copiedTurns.has(turn.key)) return turn;
     const copy = { ...turn, items: [...turn.items] };
     this.session.turns = this.session.turns.map((one) => (one === turn ? copy : one));
-    this.touched.add(copy.key);
+    this.copiedTurns.add(copy.key);
     return copy;
   }
 
-  call(id: string, change: (call: Call) => void): void {
+  call(id: string, change: (call: ToolCall) => void): void {
     const known = this.session.calls.get(id);
     if (!known) return;
     const call = { ...known };
@@ -103,12 +103,12 @@ export class Sheet {
       const place = turn?.items.findLastIndex((item) => item.kind === "called" && item.call.id === id) ?? -1;
       const item = turn?.items[place];
       if (!turn || item?.kind !== "called") continue;
-      this.touch(turn).items[place] = { ...item, call };
+      this.copyTurn(turn).items[place] = { ...item, call };
       return;
     }
   }
 
-  note(event: SylphEvent, tone: Note["tone"], text: string): void {
+  addNote(event: SylphEvent, tone: SessionNote["tone"], text: string): void {
     this.turn(event).items.push({ kind: "note", seq: event.seq, ts: event.ts, tone, about: event.type, text, fact: event });
   }
 }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "./events";
-import { Fold, folded, Gap } from "./session-fold";
+import { SessionFold, foldSession, EventGapError } from "./session-fold";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
 const RECORDINGS = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));
@@ -24,7 +24,7 @@ function signal(session: string, text: string): SylphEvent {
 }
 
 function known(events: SylphEvent[]): unknown {
-  const session = folded("s", events);
+  const session = foldSession("s", events);
   return { ...session, live: null };
 }
 
@@ -32,7 +32,7 @@ describe.each(RECORDINGS)("%s", (name) => {
   const events = recording(name);
 
   it("ends every turn and call that the log ends", () => {
-    const session = folded("s", events);
+    const session = foldSession("s", events);
     expect(session.seq).toBe(events.at(-1)?.seq);
     const ended = new Set(events.filter((event) => event.type === "turn.ended").map((event) => event.turn));
     expect(new Set(session.turns.filter((turn) => turn.outcome).map((turn) => turn.id))).toEqual(ended);
@@ -46,13 +46,13 @@ describe.each(RECORDINGS)("%s", (name) => {
     const schedule = fc.array(fc.record({ size: fc.integer({ min: 1, max: 40 }), back: fc.integer({ min: 0, max: 30 }), noise: fc.string() }), { minLength: 1, maxLength: 60 });
     fc.assert(
       fc.property(schedule, (pieces) => {
-        const fold = new Fold("s");
+        const fold = new SessionFold("s");
         for (const { size, back, noise } of pieces) {
           // A reader begins anew a little before where it was, and hears of what it has already.
           const from = Math.max(0, fold.session.seq - back);
-          fold.take([signal("s", noise), ...events.slice(from, from + back + size)]);
+          fold.applyEvents([signal("s", noise), ...events.slice(from, from + back + size)]);
         }
-        fold.take(events.slice(fold.session.seq));
+        fold.applyEvents(events.slice(fold.session.seq));
         expect({ ...fold.session, live: null }).toEqual(whole);
       }),
       { numRuns: 60 },
@@ -64,26 +64,26 @@ describe("the fold", () => {
   const [first, second, third] = recording(RECORDINGS[0] ?? "") as [SylphEvent, SylphEvent, SylphEvent];
 
   it("refuses a gap, and says where to read from", () => {
-    const fold = new Fold("s");
-    fold.take([first]);
-    expect(() => fold.take([third])).toThrow(Gap);
-    fold.take([second, third]);
+    const fold = new SessionFold("s");
+    fold.applyEvents([first]);
+    expect(() => fold.applyEvents([third])).toThrow(EventGapError);
+    fold.applyEvents([second, third]);
     expect(fold.session.seq).toBe(3);
   });
 
   it("passes over what it does not know", () => {
-    const fold = new Fold("s");
+    const fold = new SessionFold("s");
     const newer = { ...second, type: "mind.changed", data: { deep: [1, 2] } } as unknown as SylphEvent;
-    fold.take([first, newer]);
+    fold.applyEvents([first, newer]);
     expect(fold.session.seq).toBe(2);
   });
 
   it("replaces the turns it changes, and no others", () => {
     const events = recording("steering.ndjson");
-    const fold = new Fold("s");
-    fold.take(events.slice(0, -5));
+    const fold = new SessionFold("s");
+    fold.applyEvents(events.slice(0, -5));
     const before = fold.session.turns;
-    fold.take(events.slice(-5));
+    fold.applyEvents(events.slice(-5));
     const changed = fold.session.turns.filter((turn, at) => turn !== before[at]);
     expect(changed.length).toBeLessThan(fold.session.turns.length + 1);
     for (const turn of before) expect(Object.isFrozen(turn) || fold.session.turns.some((one) => one.key === turn.key)).toBe(true);
@@ -111,7 +111,7 @@ describe("the fold", () => {
       add("turn.ended", id, { outcome: "finished" });
     }
     const began = performance.now();
-    const session = folded("s", events);
+    const session = foldSession("s", events);
     expect(session.seq).toBe(events.length);
     expect(performance.now() - began).toBeLessThan(5_000);
   });

@@ -6,49 +6,49 @@
  * is drawn can tell by identity what to draw anew.
  */
 
-import { about } from "./folds/session-facts";
-import { acted } from "./folds/tool-facts";
+import { foldSessionFact } from "./folds/session-facts";
+import { foldToolFact } from "./folds/tool-facts";
 import type { SylphEvent } from "./events";
-import { said } from "./folds/turn-facts";
-import type { Question, Session, Waiting } from "./session";
-import { Sheet } from "./session-builder";
-import { signal } from "./folds/signals";
-import { thought } from "./folds/model-facts";
+import { foldTurnFact } from "./folds/turn-facts";
+import type { SessionQuestion, Session, QueuedMessage } from "./session";
+import { SessionBuilder } from "./session-builder";
+import { applySignal } from "./folds/signals";
+import { foldModelFact } from "./folds/model-facts";
 
 /** Each kind of fact; the first that knows one takes it. */
-const KINDS = [about, said, thought, acted];
+const FACT_FOLDS = [foldSessionFact, foldTurnFact, foldModelFact, foldToolFact];
 
 /** Events are missing before this one: read again from `after`. */
-export class Gap extends Error {
+export class EventGapError extends Error {
   constructor(readonly after: number) {
     super(`events after ${after} are missing`);
   }
 }
 
-export class Fold {
-  readonly #sheet: Sheet;
+export class SessionFold {
+  readonly #builder: SessionBuilder;
 
   /** `from` is the first fact that will come: later than 1 where the beginning is not loaded. */
   constructor(id: string, from = 1) {
-    this.#sheet = new Sheet(id, from);
+    this.#builder = new SessionBuilder(id, from);
   }
 
   get session(): Session {
-    return this.#sheet.session;
+    return this.#builder.session;
   }
 
   /** Takes a batch; what it changed is changed when this returns. */
-  take(events: readonly SylphEvent[]): void {
-    this.#sheet.touched.clear();
-    for (const event of events) this.#one(event);
+  applyEvents(events: readonly SylphEvent[]): void {
+    this.#builder.copiedTurns.clear();
+    for (const event of events) this.#applyEvent(event);
   }
 
   /** What waits although the facts of it are not loaded: told by the server. */
-  waits(queue: readonly Waiting[], questions: readonly Question[]): void {
+  addPending(queue: readonly QueuedMessage[], questions: readonly SessionQuestion[]): void {
     const session = this.session;
     for (const one of queue) {
-      if (this.#sheet.inputs.has(one.id)) continue;
-      this.#sheet.inputs.set(one.id, { kind: "said", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false, lost: false });
+      if (this.#builder.inputs.has(one.id)) continue;
+      this.#builder.inputs.set(one.id, { kind: "said", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false, lost: false });
     }
     const known = new Map(session.queue.map((one) => [one.id, one]));
     session.queue = queue.map((one) => known.get(one.id) ?? one);
@@ -57,37 +57,37 @@ export class Fold {
   }
 
   /** Takes over what only signals have told, from a fold of the same session. */
-  heard(other: Session): void {
-    if (this.#sheet.hushed <= other.seq) this.session.live = other.live;
-    if (this.#sheet.anew > other.seq) return;
+  adoptLive(other: Session): void {
+    if (this.#builder.liveClearedAt <= other.seq) this.session.live = other.live;
+    if (this.#builder.outputClearedAt > other.seq) return;
     for (const call of other.calls.values()) {
-      if (call.live) this.#sheet.call(call.id, (mine) => (mine.live = mine.output ? "" : call.live));
+      if (call.live) this.#builder.call(call.id, (mine) => (mine.live = mine.output ? "" : call.live));
     }
   }
 
-  #one(event: SylphEvent): void {
+  #applyEvent(event: SylphEvent): void {
     const session = this.session;
     if (event.seq === 0) {
-      signal(this.#sheet, event);
+      applySignal(this.#builder, event);
       return;
     }
     if (event.seq <= session.seq) return;
-    if (event.seq > session.seq + 1) throw new Gap(session.seq);
+    if (event.seq > session.seq + 1) throw new EventGapError(session.seq);
     session.seq = event.seq;
-    this.#sheet.before = session.updated;
+    this.#builder.previousTs = session.updated;
     session.updated = event.ts;
-    this.#fact(event);
+    this.#applyFact(event);
   }
 
-  #fact(event: SylphEvent): void {
+  #applyFact(event: SylphEvent): void {
     // A type this version does not know is no error: the log may be newer than the page.
-    KINDS.some((kind) => kind(this.#sheet, event));
+    FACT_FOLDS.some((kind) => kind(this.#builder, event));
   }
 }
 
 /** Facts folded at once. */
-export function folded(id: string, events: readonly SylphEvent[]): Session {
-  const fold = new Fold(id, events.find((event) => event.seq)?.seq ?? 1);
-  fold.take(events);
+export function foldSession(id: string, events: readonly SylphEvent[]): Session {
+  const fold = new SessionFold(id, events.find((event) => event.seq)?.seq ?? 1);
+  fold.applyEvents(events);
   return fold.session;
 }

@@ -1,8 +1,8 @@
 /** Requests to the server. Whatever goes wrong becomes a `Problem`, with what to do about it. */
 
-import { plainly } from "../text/request-errors";
+import { explainRequestError } from "../text/request-errors";
 
-export interface ProblemBody {
+export interface ProblemDetails {
   title: string;
   status: number;
   detail: string;
@@ -17,8 +17,8 @@ export class Problem extends Error {
   readonly next: string[];
   readonly details: Record<string, string>;
 
-  constructor(body: ProblemBody) {
-    super(plainly(body.detail || body.title));
+  constructor(body: ProblemDetails) {
+    super(explainRequestError(body.detail || body.title));
     this.status = body.status;
     this.kind = body.kind;
     this.next = body.next ?? [];
@@ -27,14 +27,14 @@ export class Problem extends Error {
 }
 
 /** Told when the server does not know us any more: the page asks to log in. */
-export const lost = new EventTarget();
+export const loginLost = new EventTarget();
 
-export interface Answer<T> {
+export interface TaggedAnswer<T> {
   value: T;
   etag: string;
 }
 
-export interface Wish {
+export interface RequestOptions {
   method?: string;
   body?: unknown;
   raw?: BodyInit;
@@ -46,40 +46,40 @@ export interface Wish {
   signal?: AbortSignal;
 }
 
-export async function ask<T>(path: string, wish: Wish = {}): Promise<Answer<T>> {
-  const response = await send(path, wish);
+export async function requestJson<T>(path: string, wish: RequestOptions = {}): Promise<TaggedAnswer<T>> {
+  const response = await sendRequest(path, wish);
   let text: string;
   try {
     text = await response.text();
   } catch (error) {
-    throw unanswered(error);
+    throw toOfflineProblem(error);
   }
   return { value: (text ? JSON.parse(text) : undefined) as T, etag: response.headers.get("etag") ?? "" };
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await ask<T>(path, signal ? { signal } : {})).value;
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await requestJson<T>(path, signal ? { signal } : {})).value;
 }
 
 /** A list that comes as one page. */
-export async function list<T>(path: string, signal?: AbortSignal): Promise<T[]> {
-  return (await get<{ items: T[] }>(path, signal)).items;
+export async function getItems<T>(path: string, signal?: AbortSignal): Promise<T[]> {
+  return (await getJson<{ items: T[] }>(path, signal)).items;
 }
 
-export async function post<T>(path: string, body: unknown = {}, key: string = crypto.randomUUID()): Promise<T> {
-  return (await ask<T>(path, { method: "POST", body, key })).value;
+export async function postJson<T>(path: string, body: unknown = {}, key: string = crypto.randomUUID()): Promise<T> {
+  return (await requestJson<T>(path, { method: "POST", body, key })).value;
 }
 
-export async function patch<T>(path: string, body: unknown, ifMatch = ""): Promise<T> {
-  return (await ask<T>(path, { method: "PATCH", body, ifMatch })).value;
+export async function patchJson<T>(path: string, body: unknown, ifMatch = ""): Promise<T> {
+  return (await requestJson<T>(path, { method: "PATCH", body, ifMatch })).value;
 }
 
-export async function remove(path: string): Promise<void> {
-  await ask(path, { method: "DELETE" });
+export async function sendDelete(path: string): Promise<void> {
+  await requestJson(path, { method: "DELETE" });
 }
 
 /** The response itself, once it is a good one. */
-export async function send(path: string, wish: Wish = {}): Promise<Response> {
+export async function sendRequest(path: string, wish: RequestOptions = {}): Promise<Response> {
   const headers = new Headers();
   if (wish.body !== undefined) headers.set("content-type", "application/json");
   if (wish.ifMatch) headers.set("if-match", wish.ifMatch);
@@ -96,28 +96,28 @@ export async function send(path: string, wish: Wish = {}): Promise<Response> {
       redirect: "error",
     });
   } catch (error) {
-    throw unanswered(error);
+    throw toOfflineProblem(error);
   }
   if (response.ok || (response.status === 304 && wish.ifNoneMatch)) return response;
-  if (response.status === 401) lost.dispatchEvent(new Event("lost"));
-  throw new Problem(await told(response));
+  if (response.status === 401) loginLost.dispatchEvent(new Event("lost"));
+  throw new Problem(await readProblem(response));
 }
 
 /** What it means that an answer did not come, or not whole. */
-function unanswered(error: unknown): unknown {
+function toOfflineProblem(error: unknown): unknown {
   if (error instanceof DOMException && error.name === "AbortError") return error;
   return new Problem({ title: "Offline", status: 0, detail: "The server does not answer.", kind: "offline" });
 }
 
-async function told(response: Response): Promise<ProblemBody> {
+async function readProblem(response: Response): Promise<ProblemDetails> {
   try {
-    return (await response.json()) as ProblemBody;
+    return (await response.json()) as ProblemDetails;
   } catch {
     return { title: response.statusText, status: response.status, detail: response.statusText, kind: "failed" };
   }
 }
 
 /** A path with its parts made safe. */
-export function at(parts: TemplateStringsArray, ...values: (string | number)[]): string {
+export function apiPath(parts: TemplateStringsArray, ...values: (string | number)[]): string {
   return parts.reduce((made, part, index) => made + part + (index < values.length ? encodeURIComponent(values[index] ?? "") : ""), "");
 }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { type Follower, type Link, type Note, Stream } from "./event-stream";
+import { type SessionFollower, type ConnectionState, type StreamNote, EventStream } from "./event-stream";
 
 const BEAT = 1000;
 
@@ -89,21 +89,21 @@ class FakeSocket {
   }
 }
 
-class Reader implements Follower {
+class Reader implements SessionFollower {
   facts: number[] = [];
   batches = 0;
   resets = 0;
   lost = 0;
-  seq = (): number => this.facts.at(-1) ?? 0;
-  take(events: SylphEvent[]): void {
+  lastSeq = (): number => this.facts.at(-1) ?? 0;
+  applyEvents(events: SylphEvent[]): void {
     this.batches++;
-    for (const event of events) if (event.seq === this.seq() + 1) this.facts.push(event.seq);
+    for (const event of events) if (event.seq === this.lastSeq() + 1) this.facts.push(event.seq);
   }
   reset(): void {
     this.resets++;
     this.facts = [];
   }
-  gone(): void {
+  markGone(): void {
     this.lost++;
   }
 }
@@ -119,9 +119,9 @@ const pass = async (ms: number): Promise<void> => {
 const fact = (seq: number, session = "s"): object => ({ v: 1, session, seq, turn: "", ts: 0, actor: "", cause: 0, hash: "", type: "x", data: {} });
 
 let server: Server;
-let stream: Stream;
-let links: Link[];
-let notes: Note[];
+let stream: EventStream;
+let links: ConnectionState[];
+let notes: StreamNote[];
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -131,7 +131,7 @@ beforeEach(() => {
   vi.stubGlobal("location", { protocol: "http:", host: "here" });
   links = [];
   notes = [];
-  stream = new Stream(
+  stream = new EventStream(
     (note) => notes.push(note),
     (link) => links.push(link),
     (work) => setTimeout(work, 16),
@@ -139,7 +139,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  stream.end();
+  stream.stop();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
@@ -188,7 +188,7 @@ it("waits longer each time, up to a quarter of a minute, and not at all when tol
   await pass(15_000);
   expect(server.asked.length - many).toBeLessThanOrEqual(3);
   const before = server.asked.length;
-  stream.hurry();
+  stream.reconnectNow();
   await settle();
   expect(server.asked.length).toBe(before + 1);
 });
@@ -229,7 +229,7 @@ it("tells the server what to follow as that changes, but only while there is a s
   expect(server.heard).toEqual([]);
   await server.open();
   stream.follow("t", reader);
-  stream.leave("s");
+  stream.unfollow("s");
   expect(server.heard.slice(2)).toEqual([
     { type: "subscribe", id: "t", session: "t", after: 0 },
     { type: "unsubscribe", session: "s" },
@@ -283,12 +283,12 @@ it("ends where it is not known any more, and when it is told to", async () => {
   stream.start();
   await pass(60_000);
   expect(server.asked.length).toBe(1);
-  stream.end();
+  stream.stop();
   server.refuse = 0;
   stream.start();
   await settle();
   await server.open();
-  stream.end();
+  stream.stop();
   await pass(60_000);
   expect(server.asked.length).toBe(2);
 });

@@ -6,10 +6,10 @@
  */
 
 import type { SylphEvent } from "../log/events";
-import { get, Problem } from "./api";
-import { type Ear, Events, type Place, Socket, type Wire } from "./transports";
+import { getJson, Problem } from "./api";
+import { type TransportListener, SseTransport, type StreamPosition, WebSocketTransport, type StreamTransport } from "./transports";
 
-export interface Question {
+export interface PendingQuestion {
   id: string;
   kind: string;
   question: string;
@@ -20,7 +20,7 @@ export interface Question {
 }
 
 /** What a session is now, as the server notes it. */
-export interface Changed {
+export interface SessionChange {
   type: "session.changed";
   id: string;
   title: string;
@@ -36,46 +36,46 @@ export interface Changed {
   deleted?: boolean;
   archived?: boolean;
   pinned?: boolean;
-  questions?: Question[];
+  questions?: PendingQuestion[];
 }
 
-export type Note =
+export type StreamNote =
   | { type: "stream.opened"; client: string; beat_ms: number; version: string; started: number }
   | { type: "stream.reset"; session: string }
   | { type: "stream.gone"; session: string }
   | { type: "session.removed"; id: string }
   | { type: "config.changed" }
-  | Changed;
+  | SessionChange;
 
-export interface Follower {
+export interface SessionFollower {
   /** The last fact it has. */
-  seq(): number;
-  take(events: SylphEvent[]): void;
+  lastSeq(): number;
+  applyEvents(events: SylphEvent[]): void;
   /** What it has is not in the log: it begins anew. */
   reset(): void;
-  gone(): void;
+  markGone(): void;
 }
 
-export type Link = "connecting" | "open" | "waiting";
+export type ConnectionState = "connecting" | "open" | "waiting";
 
-const SHORTEST = 250;
-const LONGEST = 15_000;
+const MIN_RETRY_MS = 250;
+const MAX_RETRY_MS = 15_000;
 /** So often in a row a WebSocket fails where requests do not, until it is taken for blocked: by a proxy, say. */
-const BLOCKED = 2;
+const MAX_SOCKET_FAILURES = 2;
 
-export class Stream {
-  #followers = new Map<string, Follower>();
-  #wire: Wire = new Socket(() => this.#places());
-  #blocked = 0;
-  #stop: AbortController | null = null;
+export class EventStream {
+  #followers = new Map<string, SessionFollower>();
+  #transport: StreamTransport = new WebSocketTransport(() => this.#listPositions());
+  #socketFailures = 0;
+  #abort: AbortController | null = null;
   #tries = 0;
   #wake: (() => void) | null = null;
-  #waiting = new Map<string, SylphEvent[]>();
-  #due = false;
+  #gathered = new Map<string, SylphEvent[]>();
+  #flushPlanned = false;
 
   constructor(
-    private readonly told: (note: Note) => void,
-    private readonly linked: (link: Link) => void,
+    private readonly told: (note: StreamNote) => void,
+    private readonly linked: (link: ConnectionState) => void,
     private readonly soon: (work: () => void) => void = (work) => {
       // A page in the background draws no frames, and still has to follow.
       if (document.hidden) setTimeout(work, 100);
@@ -84,36 +84,36 @@ export class Stream {
   ) {}
 
   start(): void {
-    if (this.#stop) return;
-    this.#stop = new AbortController();
-    void this.#run(this.#stop.signal);
+    if (this.#abort) return;
+    this.#abort = new AbortController();
+    void this.#run(this.#abort.signal);
   }
 
-  end(): void {
-    this.#stop?.abort();
-    this.#stop = null;
+  stop(): void {
+    this.#abort?.abort();
+    this.#abort = null;
     this.#wake?.();
   }
 
   /** Tries at once, where it would wait: the network is back, or somebody looks at the page. */
-  hurry(): void {
+  reconnectNow(): void {
     this.#tries = 0;
     this.#wake?.();
   }
 
-  follow(session: string, follower: Follower): void {
+  follow(session: string, follower: SessionFollower): void {
     this.#followers.set(session, follower);
-    this.#wire.follow({ id: session, after: follower.seq() });
+    this.#transport.follow({ id: session, after: follower.lastSeq() });
   }
 
-  leave(session: string): void {
+  unfollow(session: string): void {
     this.#followers.delete(session);
-    this.#waiting.delete(session);
-    this.#wire.leave(session);
+    this.#gathered.delete(session);
+    this.#transport.unfollow(session);
   }
 
-  #places(): Place[] {
-    return [...this.#followers].map(([id, follower]) => ({ id, after: follower.seq() }));
+  #listPositions(): StreamPosition[] {
+    return [...this.#followers].map(([id, follower]) => ({ id, after: follower.lastSeq() }));
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -124,11 +124,11 @@ export class Stream {
         this.#tries = 0;
       } catch (error) {
         if (error instanceof Problem && error.status === 401) return;
-        if (!(await this.#known())) return;
+        if (!(await this.#isLoggedIn())) return;
       }
       if (signal.aborted) return;
       this.linked("waiting");
-      const pause = Math.min(LONGEST, SHORTEST * 2 ** this.#tries++) * (0.5 + Math.random() / 2);
+      const pause = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** this.#tries++) * (0.5 + Math.random() / 2);
       await new Promise<void>((done) => {
         const timer = setTimeout(done, pause);
         this.#wake = () => {
@@ -140,11 +140,11 @@ export class Stream {
   }
 
   /** Whether the server still knows us, as far as it can be asked: a WebSocket does not tell why it is refused. */
-  async #known(): Promise<boolean> {
-    if (!(this.#wire instanceof Socket)) return true;
+  async #isLoggedIn(): Promise<boolean> {
+    if (!(this.#transport instanceof WebSocketTransport)) return true;
     try {
-      await get("login");
-      if (++this.#blocked >= BLOCKED) this.#wire = new Events(() => this.#places());
+      await getJson("login");
+      if (++this.#socketFailures >= MAX_SOCKET_FAILURES) this.#transport = new SseTransport(() => this.#listPositions());
     } catch (error) {
       return !(error instanceof Problem && error.status === 401);
     }
@@ -157,22 +157,22 @@ export class Stream {
     signal.addEventListener("abort", abort);
     let beat = 60_000;
     let watch = setTimeout(abort, beat);
-    const ear: Ear = {
-      alive: () => {
+    const ear: TransportListener = {
+      onActivity: () => {
         clearTimeout(watch);
         watch = setTimeout(abort, beat);
       },
-      told: (body) => {
+      onMessage: (body) => {
         if (body.type === "stream.opened") {
           beat = body.beat_ms * 2.5;
-          this.#tries = this.#blocked = 0;
+          this.#tries = this.#socketFailures = 0;
           this.linked("open");
         }
-        this.#sort(body);
+        this.#dispatch(body);
       },
     };
     try {
-      await this.#wire.listen(ear, cut.signal);
+      await this.#transport.listen(ear, cut.signal);
     } finally {
       clearTimeout(watch);
       signal.removeEventListener("abort", abort);
@@ -180,14 +180,14 @@ export class Stream {
     }
   }
 
-  #sort(body: SylphEvent | Note): void {
+  #dispatch(body: SylphEvent | StreamNote): void {
     switch (body.type) {
       case "stream.reset":
-        this.#waiting.delete(body.session);
+        this.#gathered.delete(body.session);
         this.#followers.get(body.session)?.reset();
         return;
       case "stream.gone":
-        this.#followers.get(body.session)?.gone();
+        this.#followers.get(body.session)?.markGone();
         return;
       case "stream.opened":
       case "session.changed":
@@ -198,20 +198,20 @@ export class Stream {
     }
     const event = body as SylphEvent;
     if (!event.session) return;
-    const waiting = this.#waiting.get(event.session);
+    const waiting = this.#gathered.get(event.session);
     if (waiting) waiting.push(event);
-    else this.#waiting.set(event.session, [event]);
-    if (!this.#due) {
-      this.#due = true;
+    else this.#gathered.set(event.session, [event]);
+    if (!this.#flushPlanned) {
+      this.#flushPlanned = true;
       this.soon(() => this.#flush());
     }
   }
 
   /** Hands over what has gathered: drawing once for many events is what keeps up with a fast model. */
   #flush(): void {
-    this.#due = false;
-    const gathered = this.#waiting;
-    this.#waiting = new Map();
-    for (const [session, events] of gathered) this.#followers.get(session)?.take(events);
+    this.#flushPlanned = false;
+    const gathered = this.#gathered;
+    this.#gathered = new Map();
+    for (const [session, events] of gathered) this.#followers.get(session)?.applyEvents(events);
   }
 }

@@ -1,16 +1,16 @@
 /** What can be done to a session, each as one request. */
 
-import { at, get, list, patch, post, remove } from "./api";
-import type { Sent } from "../chat/composer/attachments";
+import { apiPath, getJson, getItems, patchJson, postJson, sendDelete } from "./api";
+import type { EncodedAttachment } from "../chat/composer/attachments";
 
-export type Delivery = "steer" | "follow";
+export type MessageDelivery = "steer" | "follow";
 
-export interface Left {
+export interface UntouchedFile {
   path: string;
   why: string;
 }
 
-export interface FileChanged {
+export interface ChangedFile {
   path: string;
   what: string;
   added?: number | null;
@@ -22,17 +22,17 @@ export interface FileChanged {
 
 export interface UndoPlan {
   turn: string;
-  files: FileChanged[];
-  left: Left[];
+  files: ChangedFile[];
+  left: UntouchedFile[];
 }
 
 export interface TurnChanges {
   turn: string;
-  files: FileChanged[];
+  files: ChangedFile[];
   gaps?: string[];
 }
 
-export interface ModelRow {
+export interface ModelSummary {
   id: string;
   provider: string;
   default: boolean;
@@ -41,50 +41,50 @@ export interface ModelRow {
   price_out?: number | null;
 }
 
-export interface RoleRow {
+export interface RoleSummary {
   role: string;
   model: string;
   from: string;
   work: string;
 }
 
-export interface Message {
+export interface NewMessage {
   text: string;
-  delivery?: Delivery;
+  delivery?: MessageDelivery;
   dry_run?: boolean;
-  attachments?: Sent[];
+  attachments?: EncodedAttachment[];
 }
 
-export const send = (id: string, message: Message, key?: string): Promise<unknown> => post(at`sessions/${id}/messages`, message, key);
-export const retry = (id: string, turn: string, text = ""): Promise<unknown> => post(at`sessions/${id}/retry`, { turn, text });
-export const withdraw = (id: string, message: string): Promise<void> => remove(at`sessions/${id}/messages/${message}`);
-export const act = (id: string, what: "cancel" | "pause" | "resume" | "drop" | "compact" | "restore" | "unarchive"): Promise<unknown> =>
-  post(at`sessions/${id}` + `/${what}`);
-export const change = (id: string, what: Record<string, unknown>): Promise<unknown> => patch(at`sessions/${id}`, what);
-export const fork = (id: string, seq: number | null): Promise<{ id: string }> => post(at`sessions/${id}/fork`, { at: seq });
+export const sendMessage = (id: string, message: NewMessage, key?: string): Promise<unknown> => postJson(apiPath`sessions/${id}/messages`, message, key);
+export const retryTurn = (id: string, turn: string, text = ""): Promise<unknown> => postJson(apiPath`sessions/${id}/retry`, { turn, text });
+export const withdrawMessage = (id: string, message: string): Promise<void> => sendDelete(apiPath`sessions/${id}/messages/${message}`);
+export const controlSession = (id: string, what: "cancel" | "pause" | "resume" | "drop" | "compact" | "restore" | "unarchive"): Promise<unknown> =>
+  postJson(apiPath`sessions/${id}` + `/${what}`);
+export const updateSession = (id: string, what: Record<string, unknown>): Promise<unknown> => patchJson(apiPath`sessions/${id}`, what);
+export const forkSession = (id: string, seq: number | null): Promise<{ id: string }> => postJson(apiPath`sessions/${id}/fork`, { at: seq });
 export const planUndo = (id: string, turn: string, force: boolean, redo: boolean): Promise<UndoPlan> =>
-  get(at`sessions/${id}/undo?turn=${turn}&force=${String(force)}&redo=${String(redo)}`);
-export const undo = (id: string, turn: string, force: boolean, redo: boolean): Promise<unknown> =>
-  post(at`sessions/${id}/undo`, { turn, force, redo });
-export const changes = (id: string, turn: string): Promise<TurnChanges[]> => list(at`sessions/${id}/changes?turn=${turn}`);
+  getJson(apiPath`sessions/${id}/undo?turn=${turn}&force=${String(force)}&redo=${String(redo)}`);
+export const undoTurn = (id: string, turn: string, force: boolean, redo: boolean): Promise<unknown> =>
+  postJson(apiPath`sessions/${id}/undo`, { turn, force, redo });
+export const listTurnChanges = (id: string, turn: string): Promise<TurnChanges[]> => getItems(apiPath`sessions/${id}/changes?turn=${turn}`);
 
-export interface Said {
+export interface QuestionAnswer {
   id: string;
   answer: string;
   reason?: string;
   arguments?: Record<string, unknown>;
 }
 
-export const answer = (id: string, answers: Said[]): Promise<unknown> => post(at`sessions/${id}/answers`, { answers: answers.map(({ id: question, ...said }) => ({ question, ...said })) });
+export const answerQuestions = (id: string, answers: QuestionAnswer[]): Promise<unknown> => postJson(apiPath`sessions/${id}/answers`, { answers: answers.map(({ id: question, ...said }) => ({ question, ...said })) });
 
-export async function models(): Promise<ModelRow[]> {
-  const found: ModelRow[] = [];
+export async function listModels(): Promise<ModelSummary[]> {
+  const found: ModelSummary[] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const page: { items: ModelRow[]; next: string | null } = await get(at`models?limit=1000&cursor=${cursor}`);
+    const page: { items: ModelSummary[]; next: string | null } = await getJson(apiPath`models?limit=1000&cursor=${cursor}`);
     found.push(...page.items);
     cursor = page.next;
   }
   return found;
 }
 
-export const roles = (id: string): Promise<RoleRow[]> => list(at`roles?session=${id}`);
+export const listRoles = (id: string): Promise<RoleSummary[]> => getItems(apiPath`roles?session=${id}`);

@@ -1,27 +1,27 @@
 /** Server-sent events out of a stream of bytes, however they were cut. */
 
-export interface Message {
+export interface SseMessage {
   id: string | null;
   event: string;
   data: string;
 }
 
 /** Takes pieces of text, gives whole messages. Comments (heartbeats) give nothing, but show that somebody is there. */
-export class Parser {
+export class SseParser {
   #rest = "";
   #id: string | null = null;
   #event = "";
   #data: string[] = [];
 
-  push(piece: string): Message[] {
-    const found: Message[] = [];
+  push(piece: string): SseMessage[] {
+    const found: SseMessage[] = [];
     const lines = (this.#rest + piece).split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#line(line, found);
     return found;
   }
 
-  #line(line: string, found: Message[]): void {
+  #line(line: string, found: SseMessage[]): void {
     if (line === "") {
       if (this.#data.length) found.push({ id: this.#id, event: this.#event || "message", data: this.#data.join("\n") });
       this.#id = null;

@@ -1,39 +1,39 @@
 /** The two ways to hear from the server, which tell the same: a WebSocket, and server-sent events where that is blocked. */
 
 import type { SylphEvent } from "../log/events";
-import { Problem, type ProblemBody, post, send } from "./api";
-import type { Note } from "./event-stream";
-import { Parser } from "./sse-parser";
+import { Problem, type ProblemDetails, postJson, sendRequest } from "./api";
+import type { StreamNote } from "./event-stream";
+import { SseParser } from "./sse-parser";
 
 /** A session, and the last fact of it that is known. */
-export interface Place {
+export interface StreamPosition {
   id: string;
   after: number;
 }
 
-export interface Ear {
-  told(body: SylphEvent | Note): void;
+export interface TransportListener {
+  onMessage(body: SylphEvent | StreamNote): void;
   /** Something came, if only a sign of life. */
-  alive(): void;
+  onActivity(): void;
 }
 
-export interface Wire {
+export interface StreamTransport {
   /** Returns when it has ended. Raises a Problem where the server is not there, or does not want us. */
-  listen(ear: Ear, signal: AbortSignal): Promise<void>;
+  listen(ear: TransportListener, signal: AbortSignal): Promise<void>;
   /** Changes what is followed, while it is open. */
-  follow(place: Place): void;
-  leave(id: string): void;
+  follow(place: StreamPosition): void;
+  unfollow(id: string): void;
 }
 
-type Answer = { type: "ack" | "pong" | "beat" } | { type: "problem"; id: string; problem: ProblemBody };
+type SocketReply = { type: "ack" | "pong" | "beat" } | { type: "problem"; id: string; problem: ProblemDetails };
 
 /** Browsers keep these apart from the few connections a site may have: any number of tabs can have one. */
-export class Socket implements Wire {
+export class WebSocketTransport implements StreamTransport {
   #open: WebSocket | null = null;
 
-  constructor(private readonly places: () => Place[]) {}
+  constructor(private readonly places: () => StreamPosition[]) {}
 
-  listen(ear: Ear, signal: AbortSignal): Promise<void> {
+  listen(ear: TransportListener, signal: AbortSignal): Promise<void> {
     return new Promise((done, fail) => {
       const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
       let opened = false;
@@ -49,8 +49,8 @@ export class Socket implements Wire {
       signal.addEventListener("abort", ended);
       socket.onclose = ended;
       socket.onmessage = (message: MessageEvent<string>) => {
-        ear.alive();
-        const body = JSON.parse(message.data) as SylphEvent | Note | Answer;
+        ear.onActivity();
+        const body = JSON.parse(message.data) as SylphEvent | StreamNote | SocketReply;
         if (body.type === "stream.opened") {
           opened = true;
           this.#open = socket;
@@ -62,25 +62,25 @@ export class Socket implements Wire {
     });
   }
 
-  follow({ id, after }: Place): void {
+  follow({ id, after }: StreamPosition): void {
     this.#say({ type: "subscribe", id, session: id, after });
   }
 
-  leave(id: string): void {
+  unfollow(id: string): void {
     this.#say({ type: "unsubscribe", session: id });
   }
 
-  #hear(body: SylphEvent | Note | Answer, ear: Ear): void {
+  #hear(body: SylphEvent | StreamNote | SocketReply, ear: TransportListener): void {
     switch (body.type) {
       case "ack":
       case "pong":
       case "beat":
         return;
       case "problem":
-        if (body.id && body.problem.status === 404) ear.told({ type: "stream.gone", session: body.id });
+        if (body.id && body.problem.status === 404) ear.onMessage({ type: "stream.gone", session: body.id });
         return;
       default:
-        ear.told(body as SylphEvent | Note);
+        ear.onMessage(body as SylphEvent | StreamNote);
     }
   }
 
@@ -90,23 +90,23 @@ export class Socket implements Wire {
 }
 
 /** One request that goes on for as long as one listens; what is followed is changed by others. */
-export class Events implements Wire {
+export class SseTransport implements StreamTransport {
   #client = "";
 
-  constructor(private readonly places: () => Place[]) {}
+  constructor(private readonly places: () => StreamPosition[]) {}
 
-  async listen(ear: Ear, signal: AbortSignal): Promise<void> {
+  async listen(ear: TransportListener, signal: AbortSignal): Promise<void> {
     const places = this.places().map(({ id, after }) => `${id}:${after}`);
     try {
-      const response = await send(`stream?sessions=${encodeURIComponent(places.join(","))}`, { signal });
+      const response = await sendRequest(`stream?sessions=${encodeURIComponent(places.join(","))}`, { signal });
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-      const parser = new Parser();
+      const parser = new SseParser();
       for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
-        ear.alive();
+        ear.onActivity();
         for (const message of parser.push(piece.value)) {
-          const body = JSON.parse(message.data) as SylphEvent | Note;
+          const body = JSON.parse(message.data) as SylphEvent | StreamNote;
           if (body.type === "stream.opened") this.#client = body.client;
-          ear.told(body);
+          ear.onMessage(body);
         }
       }
     } finally {
@@ -118,13 +118,13 @@ export class Events implements Wire {
     this.#subscribe();
   }
 
-  leave(): void {
+  unfollow(): void {
     this.#subscribe();
   }
 
   #subscribe(): void {
     if (!this.#client) return;
-    post(`stream/${this.#client}`, { sessions: this.places() }).catch((error: unknown) => {
+    postJson(`stream/${this.#client}`, { sessions: this.places() }).catch((error: unknown) => {
       // A stream that is not there any more is opened anew, with the right sessions.
       if (!(error instanceof Problem)) throw error;
     });

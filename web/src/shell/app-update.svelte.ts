@@ -1,23 +1,23 @@
 /** Whether the server has another app than the one that runs here; it is taken up when nothing is lost by it. */
 
-import { Problem, send } from "../net/api";
+import { Problem, sendRequest } from "../net/api";
 
 /** So long nothing was typed or clicked before the page is loaded anew by itself. */
-const CALM = 20_000;
+const CALM_MS = 20_000;
 
-class Updates {
+class AppUpdate {
   /** Whether there is another. */
-  found = $state(false);
+  available = $state(false);
   #last = Date.now();
 
   /** Looks what the server would send now. */
-  async look(): Promise<void> {
-    const mine = partsOf(document.documentElement.outerHTML);
+  async checkServer(): Promise<void> {
+    const mine = listAssets(document.documentElement.outerHTML);
     if (!mine) return;
     try {
-      const theirs = partsOf(await (await send("/")).text());
+      const theirs = listAssets(await (await sendRequest("/")).text());
       if (!theirs || theirs === mine) return;
-      this.found = true;
+      this.available = true;
       await navigator.serviceWorker?.getRegistration().then((known) => known?.update());
     } catch (error) {
       // The next time the stream is opened it looks again.
@@ -26,9 +26,9 @@ class Updates {
   }
 
   /** Watches for a moment in which loading anew takes nothing from anybody. */
-  watch(): () => void {
+  watchForCalm(): () => void {
     const moved = (): void => void (this.#last = Date.now());
-    const timer = setInterval(() => this.found && this.safe() && this.load(), 2000);
+    const timer = setInterval(() => this.available && this.canReload() && this.reload(), 2000);
     const kinds = ["keydown", "pointerdown", "input"] as const;
     for (const kind of kinds) addEventListener(kind, moved, { capture: true, passive: true });
     return () => {
@@ -37,27 +37,27 @@ class Updates {
     };
   }
 
-  safe(): boolean {
-    const calm = document.hidden || Date.now() - this.#last > CALM;
+  canReload(): boolean {
+    const calm = document.hidden || Date.now() - this.#last > CALM_MS;
     // Pages that hold something unsaved say so when they are about to be left.
     const free = dispatchEvent(new Event("beforeunload", { cancelable: true }));
-    return calm && free && !document.querySelector("dialog[open]") && !typed();
+    return calm && free && !document.querySelector("dialog[open]") && !isTyping();
   }
 
-  load(): void {
+  reload(): void {
     location.reload();
   }
 }
 
 /** Whether something stands in a box that has the focus. */
-function typed(): boolean {
+function isTyping(): boolean {
   const box = document.activeElement;
   return (box instanceof HTMLTextAreaElement || box instanceof HTMLInputElement) && box.value !== "";
 }
 
 /** The parts that a page is made of. Their names tell their contents. */
-export function partsOf(html: string): string {
+export function listAssets(html: string): string {
   return [...html.matchAll(/(?:src|href)="(\/assets\/index-[^"]+)"/g)].map((found) => found[1]).toSorted().join(" ");
 }
 
-export const updates = new Updates();
+export const appUpdate = new AppUpdate();

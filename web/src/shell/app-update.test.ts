@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
-import { partsOf, updates } from "./app-update.svelte";
+import { listAssets, appUpdate } from "./app-update.svelte";
 
 const page = (name: string): string => `<html><head><script type="module" src="/assets/index-${name}.js"></script><link href="/assets/index-a.css"></head></html>`;
 
 beforeEach(() => {
-  updates.found = false;
+  appUpdate.available = false;
   document.head.innerHTML = '<link href="/assets/index-a.css"><script type="application/json" src="/assets/index-one.js"></script>';
 });
 afterEach(() => {
@@ -14,37 +14,37 @@ afterEach(() => {
 });
 
 it("knows a page by its parts, in any order", () => {
-  expect(partsOf(page("one"))).toBe("/assets/index-a.css /assets/index-one.js");
-  expect(partsOf("<p>nothing</p>")).toBe("");
+  expect(listAssets(page("one"))).toBe("/assets/index-a.css /assets/index-one.js");
+  expect(listAssets("<p>nothing</p>")).toBe("");
 });
 
 it("finds another app, and only another", async () => {
   vi.stubGlobal("fetch", () => Promise.resolve(new Response(page("one"))));
-  await updates.look();
-  expect(updates.found).toBe(false);
+  await appUpdate.checkServer();
+  expect(appUpdate.available).toBe(false);
   vi.stubGlobal("fetch", () => Promise.resolve(new Response(page("two"))));
-  await updates.look();
-  expect(updates.found).toBe(true);
+  await appUpdate.checkServer();
+  expect(appUpdate.available).toBe(true);
 });
 
 it("is no error where the server does not answer", async () => {
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("refused")));
-  await updates.look();
-  expect(updates.found).toBe(false);
+  await appUpdate.checkServer();
+  expect(appUpdate.available).toBe(false);
 });
 
 it("waits while something is unsaved, typed or open", () => {
   vi.useFakeTimers();
-  const end = updates.watch();
+  const end = appUpdate.watchForCalm();
   vi.advanceTimersByTime(60_000);
-  expect(updates.safe()).toBe(true);
+  expect(appUpdate.canReload()).toBe(true);
   dispatchEvent(new Event("input"));
-  expect(updates.safe()).toBe(false);
+  expect(appUpdate.canReload()).toBe(false);
   vi.advanceTimersByTime(60_000);
   const hold = (event: Event): void => event.preventDefault();
   addEventListener("beforeunload", hold);
-  expect(updates.safe()).toBe(false);
+  expect(appUpdate.canReload()).toBe(false);
   removeEventListener("beforeunload", hold);
-  expect(updates.safe()).toBe(true);
+  expect(appUpdate.canReload()).toBe(true);
   end();
 });

@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 
-import { KEYS, Keyboard, type KeyTarget, type Pressed, takesLetters, typedInto } from "./key-bindings";
+import { KEY_BINDINGS, KeyReader, type KeyTarget, type KeyPress, takesLetters, eventTarget } from "./key-bindings";
 
-function press(key: string, more: Partial<Pressed> = {}): Pressed {
+function press(key: string, more: Partial<KeyPress> = {}): KeyPress {
   return { key, ctrlKey: false, metaKey: false, altKey: false, isComposing: false, ...more };
 }
 
 it("knows single keys, chords and sequences", () => {
-  const board = new Keyboard();
-  const read = (event: Pressed, now = 0): KeyTarget | null => board.read(event, false, true, now);
+  const board = new KeyReader();
+  const read = (event: KeyPress, now = 0): KeyTarget | null => board.read(event, false, true, now);
   expect(read(press("?"))).toBe("help");
   expect(read(press("k", { ctrlKey: true }))).toBe("palette");
   expect(read(press("k", { metaKey: true }))).toBe("palette");
@@ -20,13 +20,13 @@ it("knows single keys, chords and sequences", () => {
 });
 
 it("forgets the first key of a sequence after a while", () => {
-  const board = new Keyboard();
+  const board = new KeyReader();
   board.read(press("g"), false, true, 0);
   expect(board.read(press("d"), false, true, 5000)).toBeNull();
 });
 
 it("leaves letters alone where somebody types, or has switched them off", () => {
-  const board = new Keyboard();
+  const board = new KeyReader();
   expect(board.read(press("n"), true, true, 0)).toBeNull();
   expect(board.read(press("n"), false, false, 0)).toBeNull();
   expect(board.read(press("K", { ctrlKey: true }), true, false, 0)).toBe("palette");
@@ -34,7 +34,7 @@ it("leaves letters alone where somebody types, or has switched them off", () => 
 });
 
 it("has no two meanings for the same keys", () => {
-  expect(new Set(KEYS.map((key) => key.keys.join(" "))).size).toBe(KEYS.length);
+  expect(new Set(KEY_BINDINGS.map((key) => key.keys.join(" "))).size).toBe(KEY_BINDINGS.length);
 });
 
 it("knows what takes letters", () => {
@@ -45,8 +45,8 @@ it("knows what takes letters", () => {
 });
 
 it("knows a letter with Alt by its place where the sign is another", () => {
-  const board = new Keyboard();
-  const read = (event: Pressed): KeyTarget | null => board.read(event, true, true, 0);
+  const board = new KeyReader();
+  const read = (event: KeyPress): KeyTarget | null => board.read(event, true, true, 0);
   expect(read(press("y", { altKey: true }))).toBe("yes");
   expect(read(press("¥", { altKey: true, code: "KeyY" }))).toBe("yes");
   // Where Y and Z have changed places, the letter counts.
@@ -59,7 +59,7 @@ it("sees what is typed into behind a shadow root", () => {
   host.attachShadow({ mode: "open" }).append(inner);
   document.body.append(host);
   let seen: EventTarget | null = null;
-  document.addEventListener("keydown", (event) => (seen = typedInto(event)), { once: true });
+  document.addEventListener("keydown", (event) => (seen = eventTarget(event)), { once: true });
   inner.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true, composed: true }));
   expect(takesLetters(seen)).toBe(true);
   host.remove();

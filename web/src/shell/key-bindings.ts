@@ -3,12 +3,12 @@
 import { PAGES } from "../features/registry";
 import { words } from "../words";
 
-export type Act = keyof typeof words.keys.acts;
+export type AppAction = keyof typeof words.keys.acts;
 
 /** What keys mean: one of the acts of the app, or a page to go to. */
-export type KeyTarget = Act | { page: string };
+export type KeyTarget = AppAction | { page: string };
 
-export interface Key {
+export interface KeyBinding {
   act: KeyTarget;
   help: string;
   /** As they are shown: the keys of a sequence one after another. */
@@ -17,7 +17,7 @@ export interface Key {
   bare: boolean;
 }
 
-const APP_KEYS: { act: Act; keys: string[]; bare: boolean }[] = [
+const APP_BINDINGS: { act: AppAction; keys: string[]; bare: boolean }[] = [
   { act: "palette", keys: ["Ctrl+K"], bare: false },
   { act: "next", keys: ["Alt+ArrowDown"], bare: false },
   { act: "previous", keys: ["Alt+ArrowUp"], bare: false },
@@ -30,19 +30,19 @@ const APP_KEYS: { act: Act; keys: string[]; bare: boolean }[] = [
   { act: "search", keys: ["s"], bare: true },
 ];
 
-export const KEYS: Key[] = [
-  ...APP_KEYS.map((key) => ({ ...key, help: words.keys.acts[key.act] })),
+export const KEY_BINDINGS: KeyBinding[] = [
+  ...APP_BINDINGS.map((key) => ({ ...key, help: words.keys.acts[key.act] })),
   ...PAGES.flatMap(({ route, shortcut }) => (shortcut ? [{ act: { page: route }, keys: shortcut.keys, help: shortcut.help, bare: true }] : [])),
 ];
 
-export function isAppAction(target: KeyTarget): target is Act {
+export function isAppAction(target: KeyTarget): target is AppAction {
   return typeof target === "string";
 }
 
 /** So long a sequence may take. */
-const PATIENCE = 1500;
+const SEQUENCE_MS = 1500;
 
-export interface Pressed {
+export interface KeyPress {
   key: string;
   /** Where the key is; a Mac tells another sign than the letter while Alt is down. */
   code?: string;
@@ -53,27 +53,27 @@ export interface Pressed {
 }
 
 /** Reads keys one by one; says what is meant once it is clear. */
-export class Keyboard {
+export class KeyReader {
   #before = "";
   #when = 0;
 
-  read(event: Pressed, typing: boolean, bare: boolean, now: number): KeyTarget | null {
+  read(event: KeyPress, typing: boolean, bare: boolean, now: number): KeyTarget | null {
     if (event.isComposing) return null;
-    const name = nameOf(event);
+    const name = nameKey(event);
     const plain = !name.includes("+") || name === "+";
     if (!plain) {
       this.#before = "";
-      return KEYS.find((key) => !key.bare && key.keys[0] === name)?.act ?? null;
+      return KEY_BINDINGS.find((key) => !key.bare && key.keys[0] === name)?.act ?? null;
     }
     if (typing || !bare) {
       this.#before = "";
       return null;
     }
-    const before = now - this.#when < PATIENCE ? this.#before : "";
+    const before = now - this.#when < SEQUENCE_MS ? this.#before : "";
     this.#before = "";
-    const whole = KEYS.find((key) => key.bare && (before ? key.keys.length === 2 && key.keys[0] === before : key.keys.length === 1) && key.keys.at(-1) === name);
+    const whole = KEY_BINDINGS.find((key) => key.bare && (before ? key.keys.length === 2 && key.keys[0] === before : key.keys.length === 1) && key.keys.at(-1) === name);
     if (whole) return whole.act;
-    if (KEYS.some((key) => key.bare && key.keys.length === 2 && key.keys[0] === name)) {
+    if (KEY_BINDINGS.some((key) => key.bare && key.keys.length === 2 && key.keys[0] === name)) {
       this.#before = name;
       this.#when = now;
     }
@@ -81,7 +81,7 @@ export class Keyboard {
   }
 }
 
-function nameOf(event: Pressed): string {
+function nameKey(event: KeyPress): string {
   // On a Mac the command key does what Ctrl does elsewhere.
   const parts = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
   const plain = event.altKey && !/^[a-z]$/i.test(event.key) ? /^Key([A-Z])$/.exec(event.code ?? "")?.[1] : undefined;
@@ -90,7 +90,7 @@ function nameOf(event: Pressed): string {
 }
 
 /** What is typed into: in a shadow root it is deeper than the page is told. */
-export function typedInto(event: Event): EventTarget | null {
+export function eventTarget(event: Event): EventTarget | null {
   return event.composedPath()[0] ?? event.target;
 }
 
@@ -102,7 +102,7 @@ export function takesLetters(target: EventTarget | null): boolean {
 }
 
 /** A key as it is called on this machine. */
-export function shown(key: string): string {
+export function formatKey(key: string): string {
   const named = key.replace("ArrowDown", "↓").replace("ArrowUp", "↑");
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? named.replace("Ctrl+", "⌘").replace("Alt+", "⌥") : named;
 }

@@ -2,13 +2,13 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
-import { get, lost, post, Problem, remove } from "../net/api";
-import { type Changed, type Link, type Note, type Question, Stream } from "../net/event-stream";
+import { getJson, loginLost, postJson, Problem, sendDelete } from "../net/api";
+import { type SessionChange, type ConnectionState, type StreamNote, type PendingQuestion, EventStream } from "../net/event-stream";
 import { toasts } from "./toasts.svelte";
-import { Chat } from "./open-session.svelte";
+import { OpenSession } from "./open-session.svelte";
 
 /** A session as lists show it. */
-export interface Row {
+export interface SessionSummary {
   id: string;
   title: string;
   workspace: string;
@@ -28,10 +28,10 @@ export interface Row {
   /** A turn was left open by a process that is gone. */
   interrupted: boolean;
   /** What it asks, as far as the stream has told. */
-  questions?: Question[];
+  questions?: PendingQuestion[];
 }
 
-export interface Me {
+export interface Principal {
   id: string;
   name: string;
   way: string;
@@ -39,13 +39,13 @@ export interface Me {
   expires?: number;
 }
 
-interface Page<T> {
+interface SessionPage<T> {
   items: T[];
   next: string | null;
 }
 
 class App {
-  me = $state.raw<Me | null>(null);
+  principal = $state.raw<Principal | null>(null);
   /** Whether it is known by now who one is. */
   settled = $state(false);
   /** The server knows us no more. What is on the screen stays there until somebody logs in again. */
@@ -60,10 +60,10 @@ class App {
   configured = $state(0);
   /** Whether all sessions are known. */
   listed = $state(false);
-  link = $state<Link>("connecting");
-  rows = new SvelteMap<string, Row>();
-  #chats = new Map<string, Chat>();
-  stream = new Stream(
+  link = $state<ConnectionState>("connecting");
+  rows = new SvelteMap<string, SessionSummary>();
+  #chats = new Map<string, OpenSession>();
+  stream = new EventStream(
     (note) => this.#note(note),
     (link) => (this.link = link),
   );
@@ -75,29 +75,29 @@ class App {
   #others = new BroadcastChannel("sylph-login");
 
   async begin(): Promise<void> {
-    lost.addEventListener("lost", () => this.#leave());
-    addEventListener("online", () => this.stream.hurry());
+    loginLost.addEventListener("lost", () => this.#leave());
+    addEventListener("online", () => this.stream.reconnectNow());
     addEventListener("focus", () => this.out && void this.enter());
-    document.addEventListener("visibilitychange", () => !document.hidden && this.stream.hurry());
+    document.addEventListener("visibilitychange", () => !document.hidden && this.stream.reconnectNow());
     this.#others.addEventListener("message", (event) => this.#heard(event.data === "in"));
     await this.enter();
     // Other tabs may have waited for this: a link that logs in opens a tab of its own.
-    if (this.me && !this.out) this.#others.postMessage("in");
+    if (this.principal && !this.out) this.#others.postMessage("in");
   }
 
   /** Another tab of this browser has logged in, or out. */
   #heard(inside: boolean): void {
-    if (!inside && this.me) location.reload();
-    else if (inside && (this.out || !this.me)) void this.enter();
+    if (!inside && this.principal) location.reload();
+    else if (inside && (this.out || !this.principal)) void this.enter();
   }
 
   /** Finds out who one is; goes on where it was, if that is known again. */
   async enter(): Promise<void> {
     try {
-      const me = await get<Me>("login");
+      const me = await getJson<Principal>("login");
       // Another person may see other things: nothing of the one before stays.
-      if (this.me && this.me.scopes.join() !== me.scopes.join()) return location.reload();
-      this.me = me;
+      if (this.principal && this.principal.scopes.join() !== me.scopes.join()) return location.reload();
+      this.principal = me;
       this.away = null;
       this.out = false;
       this.#tries = 0;
@@ -112,13 +112,13 @@ class App {
   }
 
   async login(key: string): Promise<void> {
-    await post("login", { key });
+    await postJson("login", { key });
     this.#others.postMessage("in");
     await this.enter();
   }
 
   async logout(): Promise<void> {
-    await remove("login");
+    await sendDelete("login");
     this.#others.postMessage("out");
     // Nothing that was seen stays in the page.
     location.assign("/");
@@ -126,13 +126,13 @@ class App {
 
   #leave(): void {
     this.out = true;
-    this.stream.end();
+    this.stream.stop();
   }
 
-  chat(id: string): Chat {
+  chat(id: string): OpenSession {
     const known = this.#chats.get(id);
     if (known) return known;
-    const chat = new Chat(id, this.stream);
+    const chat = new OpenSession(id, this.stream);
     this.#chats.set(id, chat);
     void chat.open();
     return chat;
@@ -145,7 +145,7 @@ class App {
 
   /** Whether one may do what needs this scope. */
   may(scope: string): boolean {
-    const scopes = this.me?.scopes ?? [];
+    const scopes = this.principal?.scopes ?? [];
     return scopes.includes(scope) || scopes.includes("admin");
   }
 
@@ -154,7 +154,7 @@ class App {
     const begun = Date.now();
     try {
       const made = await work();
-      toasts.settled(begun);
+      toasts.dropProblemsBefore(begun);
       return made;
     } catch (error) {
       this.fail(error);
@@ -164,7 +164,7 @@ class App {
 
   fail(error: unknown): void {
     if (!(error instanceof Problem)) throw error;
-    if (error.status !== 401) toasts.fail(error);
+    if (error.status !== 401) toasts.showProblem(error);
   }
 
   /** Reads all sessions of a shelf. What is not there any more is forgotten. */
@@ -175,7 +175,7 @@ class App {
     const newer = (id: string): boolean => (this.#told.get(id) ?? 0) > since;
     const only = shelf === "open" ? "" : `&${shelf}=true`;
     for (let cursor: string | null = ""; cursor !== null; ) {
-      const page: Page<Row> = await get(`sessions?limit=200&cursor=${encodeURIComponent(cursor)}${only}`);
+      const page: SessionPage<SessionSummary> = await getJson(`sessions?limit=200&cursor=${encodeURIComponent(cursor)}${only}`);
       for (const row of page.items) {
         seen.add(row.id);
         // What the stream told meanwhile is newer than the list.
@@ -190,13 +190,13 @@ class App {
     if (shelf === "open") this.listed = true;
   }
 
-  #note(note: Note): void {
+  #note(note: StreamNote): void {
     if (note.type === "stream.opened") this.#opened(note.started);
     else if (note.type === "session.removed") this.rows.delete(note.id);
     else if (note.type === "config.changed") this.configured++;
     else if (note.type === "session.changed") {
       this.#told.set(note.id, ++this.#notes);
-      this.rows.set(note.id, { ...this.#row(note), ...changed(note) });
+      this.rows.set(note.id, { ...this.#row(note), ...fieldsOfChange(note) });
     }
   }
 
@@ -204,19 +204,19 @@ class App {
     this.started = started;
     // What was changed while nobody listened was told to nobody.
     if (this.opened++) this.configured++;
-    toasts.reached();
+    toasts.dropOffline();
     this.list().catch((error: unknown) => this.fail(error));
   }
 
-  #row(note: Changed): Row {
+  #row(note: SessionChange): SessionSummary {
     const known = this.rows.get(note.id);
     // Whatever adds to a session's log holds it.
     if (known) return { ...known, interrupted: known.interrupted && known.seq >= note.seq };
-    return { ...changed(note), asked: 0, pinned: false, archived: false, deleted: false, unread: false, parent: "", interrupted: false };
+    return { ...fieldsOfChange(note), asked: 0, pinned: false, archived: false, deleted: false, unread: false, parent: "", interrupted: false };
   }
 }
 
-function changed(note: Changed): Omit<Row, "pinned" | "archived" | "unread" | "parent" | "deleted" | "interrupted"> & Partial<Row> {
+function fieldsOfChange(note: SessionChange): Omit<SessionSummary, "pinned" | "archived" | "unread" | "parent" | "deleted" | "interrupted"> & Partial<SessionSummary> {
   const { questions = [], ...rest } = note;
   return { ...rest, questions, asked: questions.length };
 }

@@ -1,6 +1,6 @@
 /** Small choices that this browser keeps. Where it keeps nothing, they last as long as the page. */
 
-export function kept(name: string): string {
+export function readPreference(name: string): string {
   try {
     return localStorage.getItem(`sylph-${name}`) ?? "";
   } catch {
@@ -8,7 +8,7 @@ export function kept(name: string): string {
   }
 }
 
-export function keep(name: string, value: string): void {
+export function savePreference(name: string, value: string): void {
   try {
     if (value) localStorage.setItem(`sylph-${name}`, value);
     else localStorage.removeItem(`sylph-${name}`);

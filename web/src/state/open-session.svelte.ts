@@ -1,25 +1,25 @@
 /** An open session: its newest facts at once, older ones when somebody looks for them, and what happens from now on. */
 
 import type { Asked, SylphEvent } from "../log/events";
-import { Fold, Gap } from "../log/session-fold";
-import { fresh, type Question, type Session, type Waiting } from "../log/session";
-import { at, get, Problem } from "../net/api";
-import type { Follower, Stream } from "../net/event-stream";
+import { SessionFold, EventGapError } from "../log/session-fold";
+import { newSession, type SessionQuestion, type Session, type QueuedMessage } from "../log/session";
+import { apiPath, getJson, Problem } from "../net/api";
+import type { SessionFollower, EventStream } from "../net/event-stream";
 
 /** How many facts are loaded at a time, backwards. */
-export const PAGE = 600;
+export const FACTS_PER_PAGE = 600;
 
 /** So many at once, where a place far back is wanted; and so many before that place. */
-const MOST = 1000;
-const AROUND = 60;
+const MAX_FACTS_PER_REQUEST = 1000;
+const FACTS_BEFORE_TARGET = 60;
 
-interface Facts {
+interface FactPage {
   items: SylphEvent[];
   next: string | null;
 }
 
 /** What the server says a session is at fact `seq`: the beginning of a fold that has not seen the beginning. */
-export interface Header {
+export interface SessionSnapshot {
   seq: number;
   title: string;
   workspace: string;
@@ -38,85 +38,85 @@ export interface Header {
   budget: number | null;
   context: { tokens: number; window: number };
   queue: { id: string; text: string; delivery: string }[];
-  questions: Asking[];
+  questions: ListedQuestion[];
   unread: boolean;
   interrupted: boolean;
 }
 
 /** A question as the server lists it: with its calls whole instead of their names. */
-type Asking = Omit<Asked, "call" | "calls"> & { calls: { id: string }[] };
+type ListedQuestion = Omit<Asked, "call" | "calls"> & { calls: { id: string }[] };
 
-export class Chat implements Follower {
-  session = $state.raw<Session>(fresh(""));
+export class OpenSession implements SessionFollower {
+  session = $state.raw<Session>(newSession(""));
   loading = $state(true);
   missing = $state(false);
   /** Whether there are facts before those that are loaded. */
-  older = $state(false);
+  hasOlder = $state(false);
   /** Whether what came before is on its way. */
-  fetching = $state(false);
+  loadingOlder = $state(false);
   /** A turn was left open by a process that is gone; not known to have been taken up again. */
   interrupted = $state(false);
   /** Why it could not be opened. */
-  trouble = $state.raw<Problem | null>(null);
+  problem = $state.raw<Problem | null>(null);
   #facts = $state.raw<SylphEvent[]>([]);
-  #fold: Fold;
-  #header: Header | null = null;
+  #fold: SessionFold;
+  #header: SessionSnapshot | null = null;
 
   constructor(
     readonly id: string,
-    private readonly stream: Pick<Stream, "follow" | "leave">,
-    private readonly page = PAGE,
+    private readonly stream: Pick<EventStream, "follow" | "unfollow">,
+    private readonly page = FACTS_PER_PAGE,
   ) {
-    this.#fold = new Fold(id);
-    this.session = fresh(id);
+    this.#fold = new SessionFold(id);
+    this.session = newSession(id);
   }
 
   async open(): Promise<void> {
     this.loading = true;
-    this.trouble = null;
+    this.problem = null;
     try {
-      const header = await get<Header>(at`sessions/${this.id}`);
-      const facts = await this.#before(header.seq + 1);
-      this.#begin(header, facts);
+      const header = await getJson<SessionSnapshot>(apiPath`sessions/${this.id}`);
+      const facts = await this.#fetchBefore(header.seq + 1);
+      this.#refold(header, facts);
       this.interrupted = header.interrupted;
       this.stream.follow(this.id, this);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.missing = error.status === 404;
-      this.trouble = this.missing ? null : error;
+      this.problem = this.missing ? null : error;
     } finally {
       this.loading = false;
     }
   }
 
   close(): void {
-    this.stream.leave(this.id);
+    this.stream.unfollow(this.id);
   }
 
   async loadOlder(): Promise<void> {
-    if (!this.fetching) await this.#loadFrom(this.#first - this.page);
+    if (!this.loadingOlder) await this.#loadFrom(this.#firstSeq - this.page);
   }
 
   /** Loads all that is missing from a fact on, and a little before it. */
-  async loadTo(seq: number): Promise<void> {
+  async loadBackTo(seq: number): Promise<void> {
     // Somebody else may be loading what is just before.
-    while (this.fetching) await new Promise((done) => setTimeout(done, 50));
-    await this.#loadFrom(seq - AROUND);
+    while (this.loadingOlder) await new Promise((done) => setTimeout(done, 50));
+    await this.#loadFrom(seq - FACTS_BEFORE_TARGET);
   }
 
   async #loadFrom(wanted: number): Promise<void> {
-    const [first, from] = [this.#first, Math.max(1, wanted)];
-    if (!this.older || first <= from) return;
-    this.fetching = true;
+    const [first, from] = [this.#firstSeq, Math.max(1, wanted)];
+    if (!this.hasOlder || first <= from) return;
+    this.loadingOlder = true;
     try {
       let found: SylphEvent[] = [];
       for (let next = first; next > from; next = found[0]?.seq ?? 0) {
-        found = [...(await this.#before(next, Math.min(MOST, next - from))), ...found];
+        found = [...(await this.#fetchBefore(next, Math.min(MAX_FACTS_PER_REQUEST, next - from))), ...found];
       }
       const known = this.#facts;
-      if (found.length && known[0]?.seq === first && this.#header) this.#begin(this.#header, [...found, ...known]);
+      if (found.length && known[0]?.seq === first && this.#header) this.#refold(this.#header, [...found, ...known]);
     } finally {
-      this.fetching = false;
+      this.loadingOlder = false;
     }
   }
 
@@ -125,81 +125,81 @@ export class Chat implements Follower {
     return this.#facts;
   }
 
-  get #first(): number {
+  get #firstSeq(): number {
     return this.#facts[0]?.seq ?? 1;
   }
 
-  seq(): number {
+  lastSeq(): number {
     return this.#fold.session.seq;
   }
 
-  take(events: SylphEvent[]): void {
+  applyEvents(events: SylphEvent[]): void {
     try {
-      this.#fold.take(events);
+      this.#fold.applyEvents(events);
     } catch (error) {
-      if (!(error instanceof Gap)) throw error;
+      if (!(error instanceof EventGapError)) throw error;
       // What is missing is read again from there.
       this.stream.follow(this.id, this);
     }
     const seen = this.#facts.at(-1)?.seq ?? 0;
-    const news = events.filter((event) => event.seq > seen && event.seq <= this.seq());
+    const news = events.filter((event) => event.seq > seen && event.seq <= this.lastSeq());
     if (news.length) {
       this.#facts = [...this.#facts, ...news];
       this.interrupted = false;
     }
-    this.#show();
+    this.#publish();
   }
 
   reset(): void {
     void this.open();
   }
 
-  gone(): void {
+  markGone(): void {
     this.missing = true;
   }
 
-  async #before(seq: number, count = this.page): Promise<SylphEvent[]> {
+  async #fetchBefore(seq: number, count = this.page): Promise<SylphEvent[]> {
     // Facts are numbered without gaps: those before one are those after another.
     const after = Math.max(0, seq - 1 - count);
     const limit = seq - 1 - after;
-    return limit ? (await get<Facts>(at`sessions/${this.id}/facts?after=${after}&limit=${limit}`)).items : [];
+    return limit ? (await getJson<FactPage>(apiPath`sessions/${this.id}/facts?after=${after}&limit=${limit}`)).items : [];
   }
 
-  #begin(header: Header, facts: SylphEvent[]): void {
+  #refold(header: SessionSnapshot, facts: SylphEvent[]): void {
     const first = facts[0]?.seq ?? header.seq + 1;
-    const fold = new Fold(this.id, first);
+    const fold = new SessionFold(this.id, first);
     const told = facts.filter((fact) => fact.seq <= header.seq);
-    fold.take(told);
+    fold.applyEvents(told);
     if (first > 1) {
-      seed(fold.session, header);
-      fold.waits(header.queue.map(waiting), header.questions.map(asking));
+      applyHeader(fold.session, header);
+      fold.addPending(header.queue.map(toQueuedMessage), header.questions.map(toQuestion));
     }
-    fold.take(facts.slice(told.length));
-    if (this.#header) fold.heard(this.#fold.session);
+    fold.applyEvents(facts.slice(told.length));
+    if (this.#header) fold.adoptLive(this.#fold.session);
     this.#fold = fold;
     this.#facts = facts;
     this.#header = header;
-    this.older = first > 1;
-    this.#show();
+    this.hasOlder = first > 1;
+    this.#publish();
   }
 
-  #show(): void {
+  #publish(): void {
     this.session = { ...this.#fold.session };
   }
 }
 
-function waiting(one: Header["queue"][number]): Waiting {
+function toQueuedMessage(one: SessionSnapshot["queue"][number]): QueuedMessage {
   return { id: one.id, text: one.text, follow: one.delivery === "follow", images: [] };
 }
 
-function asking({ calls, ...rest }: Asking): Question {
+function toQuestion({ calls, ...rest }: ListedQuestion): SessionQuestion {
   const ids = calls.map((call) => call.id);
   const asked: Asked = { ...rest, call: ids[0] ?? "", calls: ids };
   return { seq: 0, ts: 0, asked, answer: "", reason: "", by: "", via: "", open: true, turn: "" };
 }
 
 /** What cannot be known without the beginning is taken from what the server knows of it. */
-export function seed(session: Session, header: Header): void {
+export function applyHeader(session: Session, header: SessionSnapshot): void {
   const { title, workspace, model, mode, sandbox, state, parent, plan, roles, usage, budget } = header;
   Object.assign(session, { title, workspace, model, mode, sandbox, state, parent, plan, roles, budget });
   session.usage = { ...usage };

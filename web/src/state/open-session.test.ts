@@ -5,9 +5,9 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { folded } from "../log/session-fold";
+import { foldSession } from "../log/session-fold";
 import type { Session } from "../log/session";
-import { Chat, type Header } from "./open-session.svelte";
+import { OpenSession, type SessionSnapshot } from "./open-session.svelte";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
 const RECORDINGS = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));
@@ -21,8 +21,8 @@ function recording(name: string): SylphEvent[] {
 }
 
 /** What the server would say of a session: it has folded all of it. */
-function header(events: SylphEvent[]): Header {
-  const all = folded("s", events);
+function header(events: SylphEvent[]): SessionSnapshot {
+  const all = foldSession("s", events);
   const open = [...all.questions.values()].filter((question) => question.open);
   return {
     ...all,
@@ -45,7 +45,7 @@ function serve(events: SylphEvent[], upto: number): void {
   });
 }
 
-const nobody = { follow: (): void => undefined, leave: (): void => undefined };
+const nobody = { follow: (): void => undefined, unfollow: (): void => undefined };
 
 /** What can be told without the beginning. */
 function told(session: Session): unknown {
@@ -67,14 +67,14 @@ describe.each(RECORDINGS)("%s", (name) => {
     await fc.assert(
       fc.asyncProperty(places, async ({ upto, page }) => {
         serve(events, upto);
-        const chat = new Chat("s", nobody, page);
+        const chat = new OpenSession("s", nobody, page);
         await chat.open();
-        expect(told(chat.session)).toEqual(told(folded("s", events.slice(0, upto))));
+        expect(told(chat.session)).toEqual(told(foldSession("s", events.slice(0, upto))));
         // What happens from then on changes both alike.
-        chat.take(events.slice(upto));
-        expect(told(chat.session)).toEqual(told(folded("s", events)));
-        while (chat.older) await chat.loadOlder();
-        expect(chat.session.turns).toEqual(folded("s", events).turns);
+        chat.applyEvents(events.slice(upto));
+        expect(told(chat.session)).toEqual(told(foldSession("s", events)));
+        while (chat.hasOlder) await chat.loadOlder();
+        expect(chat.session.turns).toEqual(foldSession("s", events).turns);
       }),
       { numRuns: 12 },
     );

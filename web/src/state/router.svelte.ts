@@ -2,7 +2,7 @@
 
 import { CHAT_PAGE, PAGES } from "../features/registry";
 
-export interface Place {
+export interface Route {
   page: string;
   /** What follows the page's name in the address. */
   rest: string[];
@@ -11,14 +11,14 @@ export interface Place {
   unknown: boolean;
 }
 
-export function placeOf(url: URL): Place {
-  const [first = "", ...rest] = url.pathname.split("/").filter(Boolean).map(decoded);
+export function parseRoute(url: URL): Route {
+  const [first = "", ...rest] = url.pathname.split("/").filter(Boolean).map(decodePart);
   const page = PAGES.find(({ route }) => route === first)?.route ?? CHAT_PAGE.route;
   return { page, rest: page === first ? rest : [], query: url.searchParams, unknown: first !== "" && page !== first };
 }
 
 /** An address typed by hand may be none. */
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -26,16 +26,16 @@ function decoded(part: string): string {
   }
 }
 
-export function pathOf(...parts: string[]): string {
+export function buildPath(...parts: string[]): string {
   return `/${parts.map(encodeURIComponent).join("/")}`;
 }
 
 /** Asked before one leaves; where it says true one stays, until it calls what it was given. */
-export type Hold = (leave: () => void) => boolean;
+export type LeaveGuard = (leave: () => void) => boolean;
 
 class Router {
-  place = $state.raw(placeOf(new URL(location.href)));
-  #hold: Hold | null = null;
+  route = $state.raw(parseRoute(new URL(location.href)));
+  #guard: LeaveGuard | null = null;
   #here = location.href;
 
   constructor() {
@@ -44,21 +44,21 @@ class Router {
       if (wanted === this.#here) return;
       const leave = (): void => this.#go(wanted, "push");
       // The address has changed already: it is put back while one stays.
-      if (this.#hold?.(leave)) history.pushState(null, "", this.#here);
+      if (this.#guard?.(leave)) history.pushState(null, "", this.#here);
       else this.#read();
     });
   }
 
   /** Lets somebody ask before one leaves: changes that are not saved. What it returns lets go. */
-  hold(hold: Hold): () => void {
-    this.#hold = hold;
+  guardLeaving(hold: LeaveGuard): () => void {
+    this.#guard = hold;
     return () => {
-      if (this.#hold === hold) this.#hold = null;
+      if (this.#guard === hold) this.#guard = null;
     };
   }
 
   go(path: string, how: "push" | "replace" = "push"): void {
-    if (new URL(path, location.href).href !== this.#here && this.#hold?.(() => this.#go(path, how))) return;
+    if (new URL(path, location.href).href !== this.#here && this.#guard?.(() => this.#go(path, how))) return;
     this.#go(path, how);
   }
 
@@ -70,14 +70,14 @@ class Router {
 
   #read(): void {
     this.#here = location.href;
-    this.place = placeOf(new URL(location.href));
+    this.route = parseRoute(new URL(location.href));
   }
 }
 
 export const router = new Router();
 
 /** Links of the app stay in the app; those that are meant for a new tab or elsewhere do not. */
-export function follow(event: MouseEvent): void {
+export function followLink(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest("a");
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (!link || !plain || event.defaultPrevented || link.target || link.hasAttribute("download")) return;

@@ -2,51 +2,51 @@
 
 import { untrack } from "svelte";
 
-import type { Shelf } from "../shell/sidebar/session-lines";
-import { keep, kept } from "./browser-storage";
+import type { SessionShelf } from "../shell/sidebar/session-lines";
+import { savePreference, readPreference } from "./browser-storage";
 
 /** Something that can be done, for the palette. */
-export interface Action {
+export interface PaletteAction {
   name: string;
   /** Keys that do the same. */
   keys?: string;
   run: () => unknown;
 }
 
-class Shell {
-  palette = $state(false);
-  help = $state(false);
+class ShellState {
+  paletteOpen = $state(false);
+  helpOpen = $state(false);
   /** Whether the sidebar is open where it is a drawer. */
-  drawer = $state(false);
+  drawerOpen = $state(false);
   /** Whether the sidebar is folded away where there is room for it. */
-  folded = $state(kept("folded") === "yes");
-  shelf = $state<Shelf>("open");
+  sidebarFolded = $state(readPreference("folded") === "yes");
+  shelf = $state<SessionShelf>("open");
   search = $state("");
   /** Whether single letters do something. */
-  letters = $state(kept("letters") !== "no");
+  letterKeys = $state(readPreference("letters") !== "no");
   /** What the keys for questions do on the page that is open; it tells whether they did something. */
-  answers: ((what: "yes" | "no" | "question") => boolean) | null = null;
-  #offers = $state.raw<(() => Action[])[]>([]);
+  answerByKey: ((what: "yes" | "no" | "question") => boolean) | null = null;
+  #offers = $state.raw<(() => PaletteAction[])[]>([]);
 
-  get actions(): Action[] {
-    return this.#offers.flatMap((offer) => offer());
+  get pageActions(): PaletteAction[] {
+    return this.#offers.flatMap((offerActions) => offerActions());
   }
 
   /** A page offers what can be done on it; what it returns takes it back. For use in an `$effect`. */
-  offer(actions: () => Action[]): () => void {
+  offer(actions: () => PaletteAction[]): () => void {
     untrack(() => (this.#offers = [...this.#offers, actions]));
     return () => untrack(() => (this.#offers = this.#offers.filter((one) => one !== actions)));
   }
 
-  fold(): void {
-    this.folded = !this.folded;
-    keep("folded", this.folded ? "yes" : "");
+  toggleSidebar(): void {
+    this.sidebarFolded = !this.sidebarFolded;
+    savePreference("folded", this.sidebarFolded ? "yes" : "");
   }
 
-  useLetters(on: boolean): void {
-    this.letters = on;
-    keep("letters", on ? "" : "no");
+  setLetterKeys(on: boolean): void {
+    this.letterKeys = on;
+    savePreference("letters", on ? "" : "no");
   }
 }
 
-export const shell = new Shell();
+export const shell = new ShellState();

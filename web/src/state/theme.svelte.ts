@@ -1,38 +1,38 @@
 /** Light, dark, or as the system has it: kept in this browser, and the same in all its tabs. */
 
-import { keep, kept } from "./browser-storage";
+import { savePreference, readPreference } from "./browser-storage";
 
 export const THEMES = ["system", "light", "dark"] as const;
-export type Theme = (typeof THEMES)[number];
+export type ThemeName = (typeof THEMES)[number];
 
-const PAPER = { light: "#f7f7f4", dark: "#16181c" };
+const PAGE_COLORS = { light: "#f7f7f4", dark: "#16181c" };
 
-class Choice {
-  value = $state<Theme>("system");
+class ThemeChoice {
+  value = $state<ThemeName>("system");
 
   constructor() {
-    this.#show(known(kept("theme")));
-    window.addEventListener("storage", (event) => event.key === "sylph-theme" && this.#show(known(event.newValue ?? "")));
+    this.#show(toThemeName(readPreference("theme")));
+    window.addEventListener("storage", (event) => event.key === "sylph-theme" && this.#show(toThemeName(event.newValue ?? "")));
   }
 
-  set(theme: Theme): void {
-    keep("theme", theme === "system" ? "" : theme);
+  set(theme: ThemeName): void {
+    savePreference("theme", theme === "system" ? "" : theme);
     this.#show(theme);
   }
 
-  #show(theme: Theme): void {
+  #show(theme: ThemeName): void {
     this.value = theme;
     const root = document.documentElement;
     if (theme === "system") delete root.dataset["theme"];
     else root.dataset["theme"] = theme;
     for (const one of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
-      one.content = PAPER[theme === "system" ? (one.media.includes("dark") ? "dark" : "light") : theme];
+      one.content = PAGE_COLORS[theme === "system" ? (one.media.includes("dark") ? "dark" : "light") : theme];
     }
   }
 }
 
-export function known(name: string): Theme {
+export function toThemeName(name: string): ThemeName {
   return THEMES.find((theme) => theme === name) ?? "system";
 }
 
-export const theme = new Choice();
+export const theme = new ThemeChoice();

@@ -1,15 +1,15 @@
 import { afterEach, expect, it } from "vitest";
 
-import { kept } from "./browser-storage";
-import { known, theme } from "./theme.svelte";
+import { readPreference } from "./browser-storage";
+import { toThemeName, theme } from "./theme.svelte";
 
 afterEach(() => theme.set("system"));
 
 it("is kept, and shown on the page", () => {
   theme.set("dark");
-  expect([document.documentElement.dataset["theme"], kept("theme"), theme.value]).toEqual(["dark", "dark", "dark"]);
+  expect([document.documentElement.dataset["theme"], readPreference("theme"), theme.value]).toEqual(["dark", "dark", "dark"]);
   theme.set("system");
-  expect([document.documentElement.dataset["theme"], kept("theme"), theme.value]).toEqual([undefined, "", "system"]);
+  expect([document.documentElement.dataset["theme"], readPreference("theme"), theme.value]).toEqual([undefined, "", "system"]);
 });
 
 it("follows another tab", () => {
@@ -20,5 +20,5 @@ it("follows another tab", () => {
 });
 
 it("takes what it does not know for the system's", () => {
-  expect(known("purple")).toBe("system");
+  expect(toThemeName("purple")).toBe("system");
 });

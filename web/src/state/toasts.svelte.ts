@@ -14,43 +14,43 @@ export interface Toast {
   since: number;
 }
 
-type More = Partial<Omit<Toast, "id" | "text" | "since">> & { ms?: number };
+type ToastOptions = Partial<Omit<Toast, "id" | "text" | "since">> & { ms?: number };
 
-const GOOD = 8000;
+const GOOD_MS = 8000;
 /** So long at least for what went wrong, and so much more for each letter of it. */
-const BAD = 15_000;
-const LETTER = 60;
+const BAD_MS = 15_000;
+const MS_PER_LETTER = 60;
 /** Nothing that went wrong is taken away earlier than this, whatever happens. */
-const READ = 4000;
-const MOST = 4;
+const MIN_READ_MS = 4000;
+const MAX_TOASTS = 4;
 
-interface Clock {
+interface ToastClock {
   left: number;
   begun: number;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-export class Toasts {
+export class ToastQueue {
   list = $state.raw<Toast[]>([]);
   #last = 0;
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- no clock is drawn
-  #clocks = new Map<number, Clock>();
+  #clocks = new Map<number, ToastClock>();
   #held = false;
 
   /** Shows it for a while; the same again counts as one. */
-  say(text: string, more: More = {}): number {
-    const { ms = more.bad ? BAD + LETTER * [text, ...(more.lines ?? [])].join().length : GOOD, ...rest } = more;
+  show(text: string, more: ToastOptions = {}): number {
+    const { ms = more.bad ? BAD_MS + MS_PER_LETTER * [text, ...(more.lines ?? [])].join().length : GOOD_MS, ...rest } = more;
     const id = ++this.#last;
     for (const one of this.list) if (one.text === text) this.drop(one.id);
-    for (const one of this.list.slice(0, Math.max(0, this.list.length - MOST + 1))) this.drop(one.id);
+    for (const one of this.list.slice(0, Math.max(0, this.list.length - MAX_TOASTS + 1))) this.drop(one.id);
     this.list = [...this.list, { id, text, lines: [], bad: false, since: Date.now(), ...rest }];
     this.#clocks.set(id, { left: ms, begun: 0, timer: undefined });
     if (!this.#held) this.#run(id);
     return id;
   }
 
-  fail(problem: Problem): void {
-    this.say(problem.message, { bad: true, problem, lines: problem.next });
+  showProblem(problem: Problem): void {
+    this.show(problem.message, { bad: true, problem, lines: problem.next });
   }
 
   drop(id: number): void {
@@ -60,7 +60,7 @@ export class Toasts {
   }
 
   /** Takes the newest away; tells whether there was one. */
-  close(): boolean {
+  closeNewest(): boolean {
     const last = this.list.at(-1);
     if (last) this.drop(last.id);
     return last !== undefined;
@@ -72,7 +72,7 @@ export class Toasts {
     this.#held = true;
     for (const clock of this.#clocks.values()) {
       clearTimeout(clock.timer);
-      clock.left = Math.max(READ, clock.left - (Date.now() - clock.begun));
+      clock.left = Math.max(MIN_READ_MS, clock.left - (Date.now() - clock.begun));
     }
   }
 
@@ -83,17 +83,17 @@ export class Toasts {
   }
 
   /** The server answers again. */
-  reached(): void {
+  dropOffline(): void {
     for (const one of this.list) if (one.problem?.kind === "offline") this.drop(one.id);
   }
 
   /** Something was done that was begun then: what went wrong before is over. */
-  settled(begun: number): void {
-    for (const one of this.list) if (one.problem && one.since + READ <= begun) this.drop(one.id);
+  dropProblemsBefore(begun: number): void {
+    for (const one of this.list) if (one.problem && one.since + MIN_READ_MS <= begun) this.drop(one.id);
   }
 
   /** Another page is open: what a page before could not do is no more to be seen there. */
-  moved(): void {
+  dropProblems(): void {
     for (const one of this.list) if (one.problem) this.drop(one.id);
   }
 
@@ -105,4 +105,4 @@ export class Toasts {
   }
 }
 
-export const toasts = new Toasts();
+export const toasts = new ToastQueue();

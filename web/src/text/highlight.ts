@@ -16,7 +16,7 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 
-import { escaped } from "./markdown";
+import { escapeHtml } from "./markdown";
 
 const LANGUAGES = { bash, css, diff, go, ini, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
@@ -25,7 +25,7 @@ hljs.registerAliases(["toml"], { languageName: "ini" });
 // Colouring takes time with the length; what is longer is shown plain.
 const LONGEST = 100_000;
 
-export function coloured(text: string, language: string): string {
-  if (!hljs.getLanguage(language) || text.length > LONGEST) return escaped(text);
+export function highlightCode(text: string, language: string): string {
+  if (!hljs.getLanguage(language) || text.length > LONGEST) return escapeHtml(text);
   return hljs.highlight(text, { language, ignoreIllegals: true }).value;
 }

@@ -1,9 +1,9 @@
 /** Unified diffs, read: which files, which lines, with their numbers. */
 
-export type Sign = " " | "+" | "-" | "@" | "\\";
+export type DiffSign = " " | "+" | "-" | "@" | "\\";
 
-export interface Line {
-  sign: Sign;
+export interface DiffLine {
+  sign: DiffSign;
   text: string;
   /** Line numbers before and after; 0 where it has none. */
   old: number;
@@ -14,10 +14,10 @@ export interface FileDiff {
   path: string;
   added: number;
   removed: number;
-  lines: Line[];
+  lines: DiffLine[];
 }
 
-export interface Piece {
+export interface DiffPiece {
   /** What is no diff: told before or between. */
   text: string;
   files: FileDiff[];
@@ -27,8 +27,8 @@ const NEW = /^(.+): new file, \d+ lines?$/;
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
 /** Text that may have diffs in it, taken apart in its order. */
-export function pieces(text: string): Piece[] {
-  const found: Piece[] = [];
+export function parseDiffs(text: string): DiffPiece[] {
+  const found: DiffPiece[] = [];
   let plain: string[] = [];
   let files: FileDiff[] = [];
   const close = (): void => {
@@ -40,8 +40,8 @@ export function pieces(text: string): Piece[] {
   const lines = text.split("\n");
   for (let at = 0; at < lines.length; ) {
     const fresh = NEW.exec(lines[at] ?? "")?.[1];
-    if (fresh !== undefined || begins(lines, at)) {
-      const [file, next] = fresh === undefined ? one(lines, at) : made(fresh, lines, at + 1);
+    if (fresh !== undefined || isDiffStart(lines, at)) {
+      const [file, next] = fresh === undefined ? parseFileDiff(lines, at) : parseNewFile(fresh, lines, at + 1);
       files.push(file);
       at = next;
     } else {
@@ -56,16 +56,16 @@ export function pieces(text: string): Piece[] {
 }
 
 export function hasDiff(text: string): boolean {
-  return pieces(text).some((piece) => piece.files.length > 0);
+  return parseDiffs(text).some((piece) => piece.files.length > 0);
 }
 
-function begins(lines: string[], at: number): boolean {
+function isDiffStart(lines: string[], at: number): boolean {
   return (lines[at] ?? "").startsWith("--- ") && (lines[at + 1] ?? "").startsWith("+++ ");
 }
 
-function one(lines: string[], at: number): [FileDiff, number] {
-  const before = name(lines[at] ?? "");
-  const after = name(lines[at + 1] ?? "");
+function parseFileDiff(lines: string[], at: number): [FileDiff, number] {
+  const before = parsePath(lines[at] ?? "");
+  const after = parsePath(lines[at + 1] ?? "");
   const file: FileDiff = { path: after === "/dev/null" ? before : after, added: 0, removed: 0, lines: [] };
   at += 2;
   while (at < lines.length) {
@@ -105,7 +105,7 @@ function one(lines: string[], at: number): [FileDiff, number] {
 }
 
 /** A new file, which is told by how it begins. */
-function made(path: string, lines: string[], at: number): [FileDiff, number] {
+function parseNewFile(path: string, lines: string[], at: number): [FileDiff, number] {
   const file: FileDiff = { path, added: 0, removed: 0, lines: [] };
   for (; lines[at]?.startsWith("+"); at++) {
     file.added++;
@@ -120,7 +120,7 @@ function made(path: string, lines: string[], at: number): [FileDiff, number] {
   return [file, at];
 }
 
-function name(line: string): string {
+function parsePath(line: string): string {
   const path = line.slice(4).split("\t")[0] ?? "";
   return path.replace(/^[ab]\//, "");
 }

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 
-import { hints, type Told } from "./problem-hints";
-import { plainly } from "./request-errors";
+import { translateHints, type ProblemHints } from "./problem-hints";
+import { explainRequestError } from "./request-errors";
 
-const shown = (told: Told): string[] => hints(told).map((hint) => (hint.to ? `${hint.text} [${hint.to}]` : hint.text));
+const shown = (told: ProblemHints): string[] => translateHints(told).map((hint) => (hint.to ? `${hint.text} [${hint.to}]` : hint.text));
 
 it("leads to the services where there is no model", () => {
   const next = ["sylph connect PROVIDER  saves a key, or logs in", "or set OPENAI_API_KEY …", "GET /api/v1/providers", "PATCH /api/v1/config"];
@@ -56,7 +56,7 @@ it("leaves out what is seen anyway, and says nothing twice", () => {
 });
 
 it("speaks of no body of a request", () => {
-  expect(plainly("The body cannot be read: Expected `str` of length <= 1000000 - at `$.text`")).toMatch(/^That is too long: 1,000,000 characters/);
-  expect(plainly("The body cannot be read: Expected `int`, got `str` - at `$.budget`")).toBe("The server did not understand this: Expected `int`, got `str` (budget)");
-  expect(plainly("There is no such file.")).toBe("There is no such file.");
+  expect(explainRequestError("The body cannot be read: Expected `str` of length <= 1000000 - at `$.text`")).toMatch(/^That is too long: 1,000,000 characters/);
+  expect(explainRequestError("The body cannot be read: Expected `int`, got `str` - at `$.budget`")).toBe("The server did not understand this: Expected `int`, got `str` (budget)");
+  expect(explainRequestError("There is no such file.")).toBe("There is no such file.");
 });

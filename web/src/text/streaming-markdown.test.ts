@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import { Growing } from "./streaming-markdown";
-import { html } from "./markdown";
+import { StreamingMarkdown } from "./streaming-markdown";
+import { renderMarkdown } from "./markdown";
 
 const TEXT = [
   "# A title",
@@ -21,25 +21,25 @@ function plain(made: string): string {
 it("ends with what the whole text gives at once, however it grew", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 5, maxLength: 60 }), (sizes) => {
-      const growing = new Growing();
+      const growing = new StreamingMarkdown();
       let at = 0;
-      for (const size of sizes) growing.of(TEXT.slice(0, (at += size)));
-      const made = growing.of(TEXT).map((block) => block.html).join("\n");
-      expect(plain(made)).toBe(plain(html(TEXT)));
+      for (const size of sizes) growing.render(TEXT.slice(0, (at += size)));
+      const made = growing.render(TEXT).map((block) => block.html).join("\n");
+      expect(plain(made)).toBe(plain(renderMarkdown(TEXT)));
     }),
     { numRuns: 40 },
   );
 });
 
 it("renders a block that is whole once", () => {
-  const growing = new Growing();
-  const [first] = growing.of("One.\n\nTwo");
-  const [again] = growing.of("One.\n\nTwo and three");
+  const growing = new StreamingMarkdown();
+  const [first] = growing.render("One.\n\nTwo");
+  const [again] = growing.render("One.\n\nTwo and three");
   expect(again).toBe(first);
 });
 
 it("begins anew where the text is another one", () => {
-  const growing = new Growing();
-  growing.of("One.\n\nTwo");
-  expect(growing.of("Other").map((block) => plain(block.html))).toEqual(["<p>Other</p>"]);
+  const growing = new StreamingMarkdown();
+  growing.render("One.\n\nTwo");
+  expect(growing.render("Other").map((block) => plain(block.html))).toEqual(["<p>Other</p>"]);
 });

@@ -1,37 +1,37 @@
 /** Text that grows at its end, rendered block by block: what is whole is not rendered again with every token. */
 
-import { html } from "./markdown";
+import { renderMarkdown } from "./markdown";
 
-export interface Block {
+export interface MarkdownBlock {
   key: number;
   html: string;
 }
 
-export class Growing {
+export class StreamingMarkdown {
   #text = "";
-  #whole: Block[] = [];
+  #whole: MarkdownBlock[] = [];
   /** Where the block begins that is still being written. */
   #from = 0;
 
   /** The blocks of `text`, which usually is the one before and a little more. */
-  of(text: string): Block[] {
+  render(text: string): MarkdownBlock[] {
     if (!text.startsWith(this.#text)) {
       this.#whole = [];
       this.#from = 0;
     }
     this.#text = text;
-    const end = boundary(text, this.#from);
+    const end = findStableEnd(text, this.#from);
     if (end > this.#from) {
-      this.#whole = [...this.#whole, { key: this.#from, html: html(text.slice(this.#from, end)) }];
+      this.#whole = [...this.#whole, { key: this.#from, html: renderMarkdown(text.slice(this.#from, end)) }];
       this.#from = end;
     }
     const rest = text.slice(this.#from);
-    return rest.trim() ? [...this.#whole, { key: this.#from, html: html(rest) }] : this.#whole;
+    return rest.trim() ? [...this.#whole, { key: this.#from, html: renderMarkdown(rest) }] : this.#whole;
   }
 }
 
 /** The end of the last block that nothing which follows can change: a blank line outside of code, lists and quotes. */
-function boundary(text: string, from: number): number {
+function findStableEnd(text: string, from: number): number {
   let end = from;
   let fence = "";
   let at = from;

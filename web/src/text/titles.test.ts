@@ -1,18 +1,18 @@
 import { expect, it } from "vitest";
 
-import type { Row } from "../state/app-state.svelte";
-import { titled, titleOf, wanting } from "./titles";
+import type { SessionSummary } from "../state/app-state.svelte";
+import { tabTitle, sessionTitle, countUnseen } from "./titles";
 
 it("says where one is and what waits", () => {
-  expect(titled("Dashboard", "Sylph", 0)).toBe("Dashboard · Sylph");
-  expect(titled("", "Sylph", 3)).toBe("(3) Sylph");
+  expect(tabTitle("Dashboard", "Sylph", 0)).toBe("Dashboard · Sylph");
+  expect(tabTitle("", "Sylph", 3)).toBe("(3) Sylph");
 });
 
 it("names a session in one line that hides nothing", () => {
-  expect([titleOf(""), titleOf("a\nb\u202ec")]).toEqual(["Untitled", "a\\nb\\u202ec"]);
+  expect([sessionTitle(""), sessionTitle("a\nb\u202ec")]).toEqual(["Untitled", "a\\nb\\u202ec"]);
 });
 
 it("counts each session once that asks or is unread, and none that was put aside", () => {
-  const row = (more: Partial<Row>): Row => ({ asked: 0, unread: false, deleted: false, archived: false, ...more }) as Row;
-  expect(wanting([row({ asked: 2, unread: true }), row({ unread: true }), row({}), row({ unread: true, archived: true }), row({ asked: 1, deleted: true })])).toBe(2);
+  const row = (more: Partial<SessionSummary>): SessionSummary => ({ asked: 0, unread: false, deleted: false, archived: false, ...more }) as SessionSummary;
+  expect(countUnseen([row({ asked: 2, unread: true }), row({ unread: true }), row({}), row({ unread: true, archived: true }), row({ asked: 1, deleted: true })])).toBe(2);
 });

@@ -1,5 +1,5 @@
 /** Opens a dialog over the page; closed again, it gives the focus back to where it was. */
-export function modal(box: HTMLDialogElement): { destroy(): void } {
+export function openModal(box: HTMLDialogElement): { destroy(): void } {
   const before = document.activeElement;
   box.showModal();
   return {

@@ -1,6 +1,6 @@
 /** What a conversation says. */
 
-export const chat = {
+export const chatWords = {
   state: {
     idle: "idle",
     scouting: "looking around",

@@ -1,6 +1,6 @@
 /** What to do about a problem, said for somebody who has the app before them and no command line. */
 
-export const words = {
+export const hintWords = {
   services: "Connect a model service: Settings → Services.",
   servicesLook: "See which services answer: Settings → Services.",
   local: "Or start a model server on the server's machine: Ollama, llama.cpp, vLLM and LM Studio are found by themselves.",

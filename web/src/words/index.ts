@@ -1,9 +1,9 @@
 /** What the shell and the chat say; each feature has its own words beside it. */
 
-import { asking } from "./questions";
-import { chat } from "./chat";
-import { shell } from "./shell";
-import { slash } from "./slash-commands";
+import { questionWords } from "./questions";
+import { chatWords } from "./chat";
+import { shellWords } from "./shell";
+import { slashCommandWords } from "./slash-commands";
 
 export const words = {
   name: "Sylph",
@@ -17,8 +17,8 @@ export const words = {
     cancel: "Cancel",
   },
   missing: "There is no such session.",
-  ...asking,
-  ...chat,
-  ...shell,
-  ...slash,
+  ...questionWords,
+  ...chatWords,
+  ...shellWords,
+  ...slashCommandWords,
 } as const;

@@ -1,6 +1,6 @@
 /** What stands around every page: sessions, login, palette, keys, and what goes wrong. */
 
-export const shell = {
+export const shellWords = {
   link: {
     connecting: "Connecting …",
     open: "Connected",

@@ -1,6 +1,6 @@
 /** What can be typed as a command, and what is answered. */
 
-export const slash = {
+export const slashCommandWords = {
   slash: {
     list: "Commands",
     unknown: (name: string, meant: string) => `There is no /${name}.${meant ? ` Did you mean /${meant}?` : ""}`,

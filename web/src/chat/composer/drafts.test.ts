@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 
-import { Drafts, Recall } from "./drafts";
-import { recent } from "../recent-workspaces";
+import { DraftStore, MessageHistory } from "./drafts";
+import { listRecentWorkspaces } from "../recent-workspaces";
 
 describe("drafts", () => {
   it("are kept for each session", () => {
-    const drafts = new Drafts();
+    const drafts = new DraftStore();
     drafts.set("a", "one");
     drafts.set("b", "two");
-    expect([drafts.get("a"), new Drafts().get("b"), drafts.get("c")]).toEqual(["one", "two", ""]);
+    expect([drafts.get("a"), new DraftStore().get("b"), drafts.get("c")]).toEqual(["one", "two", ""]);
     drafts.set("a", "");
-    expect(new Drafts().get("a")).toBe("");
+    expect(new DraftStore().get("a")).toBe("");
   });
 
   it("are kept in memory where the browser keeps nothing", () => {
-    const drafts = new Drafts(() => {
+    const drafts = new DraftStore(() => {
       throw new DOMException("no", "SecurityError");
     });
     drafts.set("a", "one");
@@ -24,14 +24,14 @@ describe("drafts", () => {
 
 describe("recall", () => {
   it("goes back to the first words, and forth to an empty box", () => {
-    const recall = new Recall();
+    const recall = new MessageHistory();
     const said = ["one", "two"];
     expect([recall.step(said, 1), recall.step(said, 1), recall.step(said, 1)]).toEqual(["two", "one", null]);
     expect([recall.step(said, -1), recall.step(said, -1), recall.step(said, -1)]).toEqual(["two", "", null]);
   });
 
   it("has nothing to say where nothing was said", () => {
-    expect(new Recall().step([], 1)).toBeNull();
+    expect(new MessageHistory().step([], 1)).toBeNull();
   });
 });
 
@@ -42,5 +42,5 @@ it("lists each folder once, the latest first", () => {
     { workspace: "/a", updated: 5 },
     { workspace: "", updated: 9 },
   ];
-  expect(recent(rows)).toEqual(["/a", "/b"]);
+  expect(listRecentWorkspaces(rows)).toEqual(["/a", "/b"]);
 });

@@ -1,20 +1,20 @@
 /** What was begun to be written, kept for each session while the tab is open; and the way back through what was said. */
 
-export interface Kept {
+export interface KeyValueStore {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
 }
 
-export class Drafts {
+export class DraftStore {
   // Where nothing may be kept in the browser, memory has to do.
   #memory = new Map<string, string>();
 
-  constructor(private readonly kept: () => Kept = () => sessionStorage) {}
+  constructor(private readonly storage: () => KeyValueStore = () => sessionStorage) {}
 
   get(session: string): string {
     try {
-      return this.kept().getItem(`draft:${session}`) ?? this.#memory.get(session) ?? "";
+      return this.storage().getItem(`draft:${session}`) ?? this.#memory.get(session) ?? "";
     } catch {
       return this.#memory.get(session) ?? "";
     }
@@ -24,18 +24,18 @@ export class Drafts {
     if (text) this.#memory.set(session, text);
     else this.#memory.delete(session);
     try {
-      if (text) this.kept().setItem(`draft:${session}`, text);
-      else this.kept().removeItem(`draft:${session}`);
+      if (text) this.storage().setItem(`draft:${session}`, text);
+      else this.storage().removeItem(`draft:${session}`);
     } catch {
       // It is in memory.
     }
   }
 }
 
-export const drafts = new Drafts();
+export const drafts = new DraftStore();
 
 /** Goes back and forth through what was said; `at` is -1 where one writes something new. */
-export class Recall {
+export class MessageHistory {
   at = -1;
 
   /** What stands there one further back (`by` 1) or forth (-1); null where the box stays as it is. */

@@ -4,20 +4,20 @@
  */
 
 import { Problem } from "../../net/api";
-import { type Delivery, type Message, send } from "../../net/session-api";
-import { type Attached, encoded, withTexts } from "./attachments";
-import type { Kept } from "./drafts";
+import { type MessageDelivery, type NewMessage, sendMessage } from "../../net/session-api";
+import { type Attachment, encodeAttachments, appendTextFiles } from "./attachments";
+import type { KeyValueStore } from "./drafts";
 
 /** For so long nothing is said of a message: most are through by then. */
-const PATIENCE = 400;
-const SHORTEST = 500;
-const LONGEST = 15_000;
+const SILENT_MS = 400;
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 15_000;
 
-export interface Outgoing {
+export interface OutgoingMessage {
   key: string;
   text: string;
-  delivery: Delivery;
-  files: readonly Attached[];
+  delivery: MessageDelivery;
+  files: readonly Attachment[];
   /** Whether it takes so long that it is worth a word. */
   late: boolean;
   /** Why it is not there yet. */
@@ -26,42 +26,42 @@ export interface Outgoing {
   refused: boolean;
 }
 
-type Sender = (session: string, message: Message, key: string) => Promise<unknown>;
+type SendMessage = (session: string, message: NewMessage, key: string) => Promise<unknown>;
 
 export class Outbox {
-  list = $state.raw<Outgoing[]>([]);
+  list = $state.raw<OutgoingMessage[]>([]);
   #running = false;
   #wake: (() => void) | null = null;
 
   constructor(
     readonly session: string,
-    private readonly sender: Sender = send,
-    private readonly kept: () => Kept = () => sessionStorage,
+    private readonly sender: SendMessage = sendMessage,
+    private readonly kept: () => KeyValueStore = () => sessionStorage,
   ) {
     this.list = this.#restored();
     if (this.list.length) void this.#run();
   }
 
-  push(text: string, files: readonly Attached[], delivery: Delivery): void {
-    const one: Outgoing = { key: crypto.randomUUID(), text, delivery, files, late: false, why: "", refused: false };
+  push(text: string, files: readonly Attachment[], delivery: MessageDelivery): void {
+    const one: OutgoingMessage = { key: crypto.randomUUID(), text, delivery, files, late: false, why: "", refused: false };
     this.#set([...this.list, one]);
-    setTimeout(() => this.#change(one.key, { late: true }), PATIENCE);
+    setTimeout(() => this.#change(one.key, { late: true }), SILENT_MS);
     void this.#run();
   }
 
   /** Tries at once: somebody wants it, or the server is there again. */
-  hurry(): void {
+  retryNow(): void {
     this.#wake?.();
     void this.#run();
   }
 
-  again(key: string): void {
+  retry(key: string): void {
     this.#change(key, { refused: false, why: "" });
-    this.hurry();
+    this.retryNow();
   }
 
   /** Takes a message out, to be written anew. */
-  take(key: string): Outgoing | undefined {
+  take(key: string): OutgoingMessage | undefined {
     const found = this.list.find((one) => one.key === key);
     this.#set(this.list.filter((one) => one.key !== key));
     return found;
@@ -83,19 +83,19 @@ export class Outbox {
         }
         const passing = error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
         this.#change(next.key, { why: error.message, refused: !passing, late: true });
-        if (passing) await this.#pause(Math.min(LONGEST, SHORTEST * 2 ** tries++));
+        if (passing) await this.#pause(Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** tries++));
       }
     }
     this.#running = false;
   }
 
-  #next(): Outgoing | undefined {
+  #next(): OutgoingMessage | undefined {
     return this.list.find((one) => !one.refused);
   }
 
-  async #send(one: Outgoing): Promise<void> {
-    const attachments = await encoded(one.files);
-    const message: Message = { text: withTexts(one.text, one.files), delivery: one.delivery };
+  async #send(one: OutgoingMessage): Promise<void> {
+    const attachments = await encodeAttachments(one.files);
+    const message: NewMessage = { text: appendTextFiles(one.text, one.files), delivery: one.delivery };
     await this.sender(this.session, attachments.length ? { ...message, attachments } : message, one.key);
   }
 
@@ -110,11 +110,11 @@ export class Outbox {
     });
   }
 
-  #change(key: string, what: Partial<Outgoing>): void {
+  #change(key: string, what: Partial<OutgoingMessage>): void {
     if (this.list.some((one) => one.key === key)) this.#set(this.list.map((one) => (one.key === key ? { ...one, ...what } : one)));
   }
 
-  #set(list: Outgoing[]): void {
+  #set(list: OutgoingMessage[]): void {
     this.list = list;
     // Files are too large to be kept.
     const texts = list.filter((one) => !one.files.length).map(({ key, text, delivery }) => ({ key, text, delivery }));
@@ -126,9 +126,9 @@ export class Outbox {
     }
   }
 
-  #restored(): Outgoing[] {
+  #restored(): OutgoingMessage[] {
     try {
-      const texts = JSON.parse(this.kept().getItem(`outbox:${this.session}`) ?? "[]") as Pick<Outgoing, "key" | "text" | "delivery">[];
+      const texts = JSON.parse(this.kept().getItem(`outbox:${this.session}`) ?? "[]") as Pick<OutgoingMessage, "key" | "text" | "delivery">[];
       return texts.map((one) => ({ ...one, files: [], late: true, why: "", refused: false }));
     } catch {
       return [];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { Problem } from "../../net/api";
-import type { Message } from "../../net/session-api";
+import type { NewMessage } from "../../net/session-api";
 import { Outbox } from "./outbox.svelte";
 
 const problem = (status: number): Problem => new Problem({ title: "", status, detail: `status ${status}`, kind: "x" });
@@ -10,7 +10,7 @@ const problem = (status: number): Problem => new Problem({ title: "", status, de
 class Server {
   got: [string, string][] = [];
   plan: (Problem | null | Promise<void>)[] = [];
-  send = async (_: string, message: Message, key: string): Promise<void> => {
+  send = async (_: string, message: NewMessage, key: string): Promise<void> => {
     const next = this.plan.shift();
     if (next instanceof Problem) throw next;
     if (next) await next;
@@ -74,7 +74,7 @@ describe("outbox", () => {
     const key = outbox.list[0]?.key;
     await settle();
     expect(outbox.list[0]?.why).toBe("status 0");
-    outbox.hurry();
+    outbox.retryNow();
     await settle();
     expect(outbox.list[0]?.why).toBe("status 503");
     await settle(5000);
@@ -89,7 +89,7 @@ describe("outbox", () => {
     await settle(20_000);
     expect(server.texts).toEqual(["short"]);
     expect(outbox.list.map((one) => [one.text, one.refused])).toEqual([["too long", true]]);
-    outbox.again(outbox.list[0]?.key ?? "");
+    outbox.retry(outbox.list[0]?.key ?? "");
     await settle();
     expect(server.texts).toEqual(["short", "too long"]);
   });

@@ -2,17 +2,17 @@
 
 import type { Session } from "../../log/session";
 import { Problem } from "../../net/api";
-import { pathOf, router } from "../../state/router.svelte";
-import { titleOf } from "../../text/titles";
+import { buildPath, router } from "../../state/router.svelte";
+import { sessionTitle } from "../../text/titles";
 import { app } from "../../state/app-state.svelte";
-import { money, tokens } from "../../text/format";
+import { formatMoney, formatTokens } from "../../text/format";
 import { words } from "../../words";
 import * as acts from "../../net/session-api";
-import type { Desk } from "../chat-page-state.svelte";
-import { COMMANDS, dollars, guess, type Line, type Name } from "./slash-commands";
+import type { ChatPageState } from "../chat-page-state.svelte";
+import { SLASH_COMMANDS, parseDollars, guessCommand, type CommandLine, type CommandName } from "./slash-commands";
 
-export interface Scene {
-  desk: Desk;
+export interface CommandContext {
+  desk: ChatPageState;
   session: Session;
   busy: boolean;
   /** Opens the picker of files. */
@@ -22,13 +22,13 @@ export interface Scene {
 const say = words.slash;
 
 /** Does what a line asks for; returns whether the line is done with. */
-export async function run(line: Line, scene: Scene): Promise<boolean> {
+export async function runSlashCommand(line: CommandLine, scene: CommandContext): Promise<boolean> {
   if (!line.command) {
-    scene.desk.say(say.unknown(line.name, guess(line.name)), say.see);
+    scene.desk.showNotice(say.unknown(line.name, guessCommand(line.name)), say.see);
     return false;
   }
   try {
-    return (await DONE[line.command.name](scene, line.argument)) !== false;
+    return (await HANDLERS[line.command.name](scene, line.argument)) !== false;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     app.fail(error);
@@ -37,130 +37,130 @@ export async function run(line: Line, scene: Scene): Promise<boolean> {
 }
 
 /** Gives `false` where the line stays in the box. */
-type Run = (scene: Scene, argument: string) => unknown;
+type CommandHandler = (scene: CommandContext, argument: string) => unknown;
 
-const DONE: Record<Name, Run> = {
-  help: ({ desk }) => desk.say(say.list, ...COMMANDS.map((each) => `/${each.name} ${each.hint}`.trim() + `: ${each.help}`), words.composer.keysBusy),
-  new: () => router.go(pathOf("chat")),
+const HANDLERS: Record<CommandName, CommandHandler> = {
+  help: ({ desk }) => desk.showNotice(say.list, ...SLASH_COMMANDS.map((each) => `/${each.name} ${each.hint}`.trim() + `: ${each.help}`), words.composer.keysBusy),
+  new: () => router.go(buildPath("chat")),
   sessions: () => document.getElementById("search")?.focus(),
   model: async ({ desk }, argument) => {
-    if (!argument) desk.open({ kind: "model" });
-    else await acts.change(desk.session, { model: argument });
+    if (!argument) desk.openDialog({ kind: "model" });
+    else await acts.updateSession(desk.sessionId, { model: argument });
   },
   role: async ({ desk }, argument) => {
     const [name = "", model = ""] = argument.split(/\s+/, 2);
-    if (!name) desk.open({ kind: "roles" });
-    else await acts.change(desk.session, { roles: { [name]: model } });
+    if (!name) desk.openDialog({ kind: "roles" });
+    else await acts.updateSession(desk.sessionId, { roles: { [name]: model } });
   },
   mode: async ({ desk, session }, argument) => {
     const names = Object.keys(words.mode);
-    if (!argument) desk.say(words.header.mode, words.mode[session.mode] ?? session.mode, names.join(", "));
-    else if (!names.includes(argument)) return unknown(desk, say.noMode(argument, names.join(", ")));
-    else if (argument === "trust" && session.mode !== "trust") desk.open({ kind: "trust" });
-    else await acts.change(desk.session, { mode: argument });
+    if (!argument) desk.showNotice(words.header.mode, words.mode[session.mode] ?? session.mode, names.join(", "));
+    else if (!names.includes(argument)) return rejectCommand(desk, say.noMode(argument, names.join(", ")));
+    else if (argument === "trust" && session.mode !== "trust") desk.openDialog({ kind: "trust" });
+    else await acts.updateSession(desk.sessionId, { mode: argument });
     return true;
   },
   sandbox: async ({ desk, session }, argument) => {
-    if (argument === "off") desk.open({ kind: "unsafe" });
-    else if (argument === "on") await acts.change(desk.session, { sandbox: true });
-    else desk.say(session.sandbox ? words.header.sandboxOn : words.header.sandboxOff);
+    if (argument === "off") desk.openDialog({ kind: "unsafe" });
+    else if (argument === "on") await acts.updateSession(desk.sessionId, { sandbox: true });
+    else desk.showNotice(session.sandbox ? words.header.sandboxOn : words.header.sandboxOff);
   },
   status: ({ desk, session }) =>
-    desk.say(
-      titleOf(session.title),
+    desk.showNotice(
+      sessionTitle(session.title),
       `${words.header.model}: ${session.model}`,
       `${words.header.mode}: ${words.mode[session.mode] ?? session.mode}`,
       session.sandbox ? words.header.sandboxOn : words.header.sandboxOff,
       words.state[session.state] ?? session.state,
       `${words.header.workspace}: ${session.workspace}`,
-      context(session),
-      spent(session),
+      describeContext(session),
+      describeSpending(session),
     ),
   plan: ({ desk, session }) =>
     session.plan.length
-      ? desk.say(words.plan.title, ...session.plan.map((step) => `${words.plan[step.status ?? "pending"]}: ${step.text}`))
-      : desk.say(say.noPlan),
-  cost: ({ desk, session }) => desk.say(words.header.cost, spent(session)),
+      ? desk.showNotice(words.plan.title, ...session.plan.map((step) => `${words.plan[step.status ?? "pending"]}: ${step.text}`))
+      : desk.showNotice(say.noPlan),
+  cost: ({ desk, session }) => desk.showNotice(words.header.cost, describeSpending(session)),
   budget: async ({ desk }, argument) => {
-    if (!argument) return desk.open({ kind: "budget" });
-    const money = dollars(argument);
-    if (money === undefined) return unknown(desk, say.noSum);
-    await acts.change(desk.session, { budget: money });
+    if (!argument) return desk.openDialog({ kind: "budget" });
+    const money = parseDollars(argument);
+    if (money === undefined) return rejectCommand(desk, say.noSum);
+    await acts.updateSession(desk.sessionId, { budget: money });
     return true;
   },
-  compact: async ({ desk }) => void (await acts.act(desk.session, "compact")),
-  retry: async ({ desk }, argument) => void (await acts.retry(desk.session, "", argument)),
+  compact: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "compact")),
+  retry: async ({ desk }, argument) => void (await acts.retryTurn(desk.sessionId, "", argument)),
   undo: ({ desk, busy }, argument) => {
-    if (busy) return unknown(desk, say.running, say.stopFirst);
-    desk.open({ kind: "undo", turn: argument === "redo" ? "" : argument, redo: argument === "redo" });
+    if (busy) return rejectCommand(desk, say.running, say.stopFirst);
+    desk.openDialog({ kind: "undo", turn: argument === "redo" ? "" : argument, redo: argument === "redo" });
     return true;
   },
   fork: async ({ desk }, argument) => {
-    if (argument && !/^\d+$/.test(argument)) return missing(desk, "fork");
-    const made = await acts.fork(desk.session, argument ? Number(argument) : null);
-    router.go(pathOf("chat", made.id));
+    if (argument && !/^\d+$/.test(argument)) return rejectMissingArgument(desk, "fork");
+    const made = await acts.forkSession(desk.sessionId, argument ? Number(argument) : null);
+    router.go(buildPath("chat", made.id));
     return true;
   },
   rename: async ({ desk }, argument) => {
-    if (!argument) return missing(desk, "rename");
-    await acts.change(desk.session, { title: argument });
+    if (!argument) return rejectMissingArgument(desk, "rename");
+    await acts.updateSession(desk.sessionId, { title: argument });
     return true;
   },
   attach: ({ pick }) => pick(),
   queue: async ({ desk, session }, argument) => {
     const id = argument.replace(/^drop\s*/, "");
-    if (id) await acts.withdraw(desk.session, id);
-    else desk.say(words.queue.title, ...(session.queue.length ? session.queue.map((one) => `${one.id}: ${one.text}`) : [say.nothingWaits]));
+    if (id) await acts.withdrawMessage(desk.sessionId, id);
+    else desk.showNotice(words.queue.title, ...(session.queue.length ? session.queue.map((one) => `${one.id}: ${one.text}`) : [say.nothingWaits]));
   },
   follow: async ({ desk }, argument) => {
-    if (!argument) return missing(desk, "follow");
-    await acts.send(desk.session, { text: argument, delivery: "follow" });
+    if (!argument) return rejectMissingArgument(desk, "follow");
+    await acts.sendMessage(desk.sessionId, { text: argument, delivery: "follow" });
     return true;
   },
   stop: async ({ desk, session, busy }) => {
-    if (busy || session.state === "paused") await acts.act(desk.session, "cancel");
-    else desk.say(say.nothingRuns);
+    if (busy || session.state === "paused") await acts.controlSession(desk.sessionId, "cancel");
+    else desk.showNotice(say.nothingRuns);
   },
-  pause: async ({ desk }) => void (await acts.act(desk.session, "pause")),
+  pause: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "pause")),
   continue: async ({ desk }) => {
     try {
-      await acts.act(desk.session, "resume");
+      await acts.controlSession(desk.sessionId, "resume");
     } catch (error) {
       if (!(error instanceof Problem) || error.kind !== "nothing_open") throw error;
-      desk.say(say.nothingHeld);
+      desk.showNotice(say.nothingHeld);
     }
   },
-  drop: async ({ desk }) => void (await acts.act(desk.session, "drop")),
+  drop: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "drop")),
   dry: async ({ desk }, argument) => {
-    if (!argument) return missing(desk, "dry");
-    await acts.send(desk.session, { text: argument, dry_run: true });
+    if (!argument) return rejectMissingArgument(desk, "dry");
+    await acts.sendMessage(desk.sessionId, { text: argument, dry_run: true });
     return true;
   },
-  timeline: ({ desk }) => router.go(pathOf("timeline", desk.session)),
+  timeline: ({ desk }) => router.go(buildPath("timeline", desk.sessionId)),
   export: ({ desk }) => {
     const link = document.createElement("a");
-    link.href = `/api/v1/sessions/${encodeURIComponent(desk.session)}/export`;
-    link.download = `${desk.session}.ndjson`;
+    link.href = `/api/v1/sessions/${encodeURIComponent(desk.sessionId)}/export`;
+    link.download = `${desk.sessionId}.ndjson`;
     link.click();
   },
 };
 
-function unknown(desk: Desk, title: string, ...lines: string[]): false {
-  desk.say(title, ...lines);
+function rejectCommand(desk: ChatPageState, title: string, ...lines: string[]): false {
+  desk.showNotice(title, ...lines);
   return false;
 }
 
-function missing(desk: Desk, name: Name): false {
-  return unknown(desk, say.missing(`/${name} ${say.commands[name].hint}`));
+function rejectMissingArgument(desk: ChatPageState, name: CommandName): false {
+  return rejectCommand(desk, say.missing(`/${name} ${say.commands[name].hint}`));
 }
 
-export function context(session: Session): string {
+export function describeContext(session: Session): string {
   const { context: used, window } = session;
-  return window ? words.header.context(tokens(used), tokens(window), Math.round((used / window) * 100)) : words.header.contextUnknown(tokens(used));
+  return window ? words.header.context(formatTokens(used), formatTokens(window), Math.round((used / window) * 100)) : words.header.contextUnknown(formatTokens(used));
 }
 
-export function spent(session: Session): string {
+export function describeSpending(session: Session): string {
   const { input, output, cached } = session.usage;
   const unknown = session.unpriced ? ` (${words.header.unpriced})` : "";
-  return `${money(session.cost)}${unknown}, ${words.header.used(tokens(input), tokens(output), tokens(cached))}`;
+  return `${formatMoney(session.cost)}${unknown}, ${words.header.used(formatTokens(input), formatTokens(output), formatTokens(cached))}`;
 }

@@ -3,36 +3,36 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
-import { COMMANDS, completions, dollars, guess, NAMES, parse } from "./slash-commands";
+import { SLASH_COMMANDS, completeCommand, parseDollars, guessCommand, COMMAND_NAMES, parseCommandLine } from "./slash-commands";
 
 describe("parse", () => {
   it("takes a command with its argument", () => {
-    expect(parse("/rename  A new title ")).toMatchObject({ name: "rename", argument: "A new title", command: { name: "rename" } });
-    expect(parse("/STOP")?.command?.name).toBe("stop");
-    expect(parse("/follow two\nlines")?.argument).toBe("two\nlines");
+    expect(parseCommandLine("/rename  A new title ")).toMatchObject({ name: "rename", argument: "A new title", command: { name: "rename" } });
+    expect(parseCommandLine("/STOP")?.command?.name).toBe("stop");
+    expect(parseCommandLine("/follow two\nlines")?.argument).toBe("two\nlines");
   });
 
   it("leaves what is no command to the model", () => {
-    for (const text of ["hello", "/etc/passwd is what?", "see /help", "/ what", "//x", ""]) expect(parse(text), text).toBeNull();
+    for (const text of ["hello", "/etc/passwd is what?", "see /help", "/ what", "//x", ""]) expect(parseCommandLine(text), text).toBeNull();
   });
 
   it("knows that there is no such command", () => {
-    expect(parse("/renmae x")).toMatchObject({ name: "renmae", command: null });
+    expect(parseCommandLine("/renmae x")).toMatchObject({ name: "renmae", command: null });
   });
 });
 
 describe("completions", () => {
   it("lists what the beginning may become", () => {
-    expect(completions("/").length).toBe(COMMANDS.length);
-    expect(completions("/re").map((each) => each.name)).toEqual(["retry", "rename"]);
-    expect(completions("/rename x")).toEqual([]);
-    expect(completions("re")).toEqual([]);
+    expect(completeCommand("/").length).toBe(SLASH_COMMANDS.length);
+    expect(completeCommand("/re").map((each) => each.name)).toEqual(["retry", "rename"]);
+    expect(completeCommand("/rename x")).toEqual([]);
+    expect(completeCommand("re")).toEqual([]);
   });
 
   it("finds every command by each of its beginnings", () => {
     fc.assert(
-      fc.property(fc.constantFrom(...NAMES), fc.nat(10), (name, length) => {
-        expect(completions(`/${name.slice(0, length)}`).map((each) => each.name)).toContain(name);
+      fc.property(fc.constantFrom(...COMMAND_NAMES), fc.nat(10), (name, length) => {
+        expect(completeCommand(`/${name.slice(0, length)}`).map((each) => each.name)).toContain(name);
       }),
     );
   });
@@ -40,18 +40,18 @@ describe("completions", () => {
 
 describe("guess", () => {
   it("finds what was meant, or nothing", () => {
-    expect(guess("renmae")).toBe("rename");
-    expect(guess("undoo")).toBe("undo");
-    expect(guess("frobnicate")).toBe("");
+    expect(guessCommand("renmae")).toBe("rename");
+    expect(guessCommand("undoo")).toBe("undo");
+    expect(guessCommand("frobnicate")).toBe("");
   });
 });
 
 describe("dollars", () => {
   it("reads sums", () => {
-    expect(dollars("0.50")).toBe(500_000);
-    expect(dollars("$12")).toBe(12_000_000);
-    expect(dollars("none")).toBeNull();
-    for (const wrong of ["", "a lot", "-1", "0", "1e9", "1,5"]) expect(dollars(wrong), wrong).toBeUndefined();
+    expect(parseDollars("0.50")).toBe(500_000);
+    expect(parseDollars("$12")).toBe(12_000_000);
+    expect(parseDollars("none")).toBeNull();
+    for (const wrong of ["", "a lot", "-1", "0", "1e9", "1,5"]) expect(parseDollars(wrong), wrong).toBeUndefined();
   });
 });
 
@@ -60,5 +60,5 @@ it("has the commands of the terminal chat, where they make sense", () => {
   const terminal = [...source.matchAll(/^ {8}Slash\("([a-z]+)"/gm)].map((found) => found[1] ?? "");
   expect(terminal.length).toBeGreaterThan(20);
   // One goes to another session by the list of them, and leaves by closing the page.
-  expect(terminal.filter((name) => !NAMES.includes(name as never))).toEqual(["resume", "quit"]);
+  expect(terminal.filter((name) => !COMMAND_NAMES.includes(name as never))).toEqual(["resume", "quit"]);
 });

@@ -1,20 +1,20 @@
 /** What can be answered to a question, and what each answer would mean. */
 
 import type { Asked, Rule } from "../../log/events";
-import type { Question } from "../../log/session";
+import type { SessionQuestion } from "../../log/session";
 import { words } from "../../words";
 
-export type Choice = "yes" | "session" | "always" | "edit" | "no";
-const APPROVAL: readonly Choice[] = ["yes", "session", "always", "edit", "no"];
+export type ApprovalChoice = "yes" | "session" | "always" | "edit" | "no";
+const APPROVAL_CHOICES: readonly ApprovalChoice[] = ["yes", "session", "always", "edit", "no"];
 
 /** The answers an approval offers, in the order in which they are shown. */
-export function choicesOf(asked: Asked): Choice[] {
+export function listApprovalChoices(asked: Asked): ApprovalChoice[] {
   const offered = asked.choices?.length ? asked.choices : ["yes", "no"];
-  return APPROVAL.filter((choice) => offered.includes(choice));
+  return APPROVAL_CHOICES.filter((choice) => offered.includes(choice));
 }
 
 /** A rule as a sentence. */
-export function told(rule: Rule): string {
+export function describeRule(rule: Rule): string {
   const about = [
     rule.path ? `${words.rule.path} ${rule.path}` : "",
     rule.command ? `${words.rule.command} ${rule.command}` : "",
@@ -25,10 +25,10 @@ export function told(rule: Rule): string {
   return `${what}${about.length ? `: ${about.join(", ")}` : ""}${rule.until ? ` ${words.rule.until} ${rule.until}` : ""}`;
 }
 
-export type Checked = { ok: true; value: Record<string, unknown> } | { ok: false; why: string };
+export type ParsedArguments = { ok: true; value: Record<string, unknown> } | { ok: false; why: string };
 
 /** Arguments as somebody wrote them: an object, or why they are none. */
-export function checked(text: string): Checked {
+export function parseArguments(text: string): ParsedArguments {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -41,8 +41,8 @@ export function checked(text: string): Checked {
 }
 
 /** Questions that were asked together: those of one call are answered at once. */
-export function grouped(questions: Iterable<Question>): Question[][] {
-  const groups = new Map<string, Question[]>();
+export function groupQuestions(questions: Iterable<SessionQuestion>): SessionQuestion[][] {
+  const groups = new Map<string, SessionQuestion[]>();
   for (const question of questions) {
     const { kind, call, id } = question.asked;
     const name = kind === "question" && call ? call : id;
@@ -52,12 +52,12 @@ export function grouped(questions: Iterable<Question>): Question[][] {
 }
 
 /** Questions that are over although somebody had begun to answer them here. */
-export function overtaken(questions: ReadonlyMap<string, Question>, begun: ReadonlyMap<string, string>, mine: ReadonlySet<string>): Question[] {
+export function findOvertakenQuestions(questions: ReadonlyMap<string, SessionQuestion>, begun: ReadonlyMap<string, string>, mine: ReadonlySet<string>): SessionQuestion[] {
   return [...begun.keys()].flatMap((id) => questions.get(id) ?? []).filter((one) => !one.open && !mine.has(one.asked.id));
 }
 
 /** How a question ended, for a person. */
-export function settled(question: Question): string {
+export function describeAnswer(question: SessionQuestion): string {
   if (!question.answer && !question.by) return words.ask.expired;
   if (question.by === "nobody") return words.ask.nobody;
   const said = question.asked.kind === "approval" ? (words.ask.said[question.answer] ?? question.answer) : `“${question.answer}”`;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import type { Note } from "../../log/session";
-import { countdown, told } from "./note-text";
+import type { SessionNote } from "../../log/session";
+import { secondsUntil, describeNote } from "./note-text";
 
-function note(type: string, data: object, ts = 1000): Note {
+function note(type: string, data: object, ts = 1000): SessionNote {
   const fact = { v: 1, session: "s", seq: 5, turn: "t1", ts, actor: "sylph", cause: 0, hash: "", type, data } as unknown as SylphEvent;
   return { kind: "note", seq: 5, ts, tone: "plain", about: type, text: "", fact };
 }
@@ -30,7 +30,7 @@ describe("told", () => {
       note("session.failed", { trouble: TROUBLE }),
     ];
     for (const one of all) {
-      const said = told(one).text;
+      const said = describeNote(one).text;
       expect(said.length, one.about).toBeGreaterThan(10);
       expect(said).not.toContain(one.about);
       expect(said).not.toContain("undefined");
@@ -38,15 +38,15 @@ describe("told", () => {
   });
 
   it("counts down to the next try, and gives advice only where there is none", () => {
-    const again = told(note("model.failed", { model: "a/b", trouble: TROUBLE, attempt: 1, retry_ms: 4000 }, 10_000));
+    const again = describeNote(note("model.failed", { model: "a/b", trouble: TROUBLE, attempt: 1, retry_ms: 4000 }, 10_000));
     expect(again.retryAt).toBe(14_000);
     expect(again.next).toEqual([]);
-    expect(told(note("model.failed", { model: "a/b", trouble: TROUBLE, attempt: 3 }))).toMatchObject({ retryAt: 0, next: ["wait"] });
-    expect([countdown(14_000, 10_001), countdown(14_000, 13_999), countdown(14_000, 15_000)]).toEqual([4, 1, 0]);
+    expect(describeNote(note("model.failed", { model: "a/b", trouble: TROUBLE, attempt: 3 }))).toMatchObject({ retryAt: 0, next: ["wait"] });
+    expect([secondsUntil(14_000, 10_001), secondsUntil(14_000, 13_999), secondsUntil(14_000, 15_000)]).toEqual([4, 1, 0]);
   });
 
   it("shows paths as code, whatever is in them", () => {
-    const said = told(note("files.restored", { undo: "u1", restored: ["a`<img src=x>`\n# b"] }));
+    const said = describeNote(note("files.restored", { undo: "u1", restored: ["a`<img src=x>`\n# b"] }));
     expect(said.text).toBe("1 file was put back.");
     expect(said.more).toBe("- `` a'<img src=x>' # b ``");
   });

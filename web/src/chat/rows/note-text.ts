@@ -1,11 +1,11 @@
 /** What Sylph has to say between the messages, in plain words. */
 
 import type { Trouble } from "../../log/events";
-import type { Note } from "../../log/session";
-import { lasting, money, tokens } from "../../text/format";
+import type { SessionNote } from "../../log/session";
+import { formatDuration, formatMoney, formatTokens } from "../../text/format";
 import { words } from "../../words";
 
-export interface Told {
+export interface NoteText {
   text: string;
   /** What to do about it. */
   kind: string;
@@ -23,8 +23,8 @@ export interface Told {
 
 const say = words.note;
 
-export function told(note: Note): Told {
-  const made: Told = { text: note.text, kind: "", next: [], details: {}, more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
+export function describeNote(note: SessionNote): NoteText {
+  const made: NoteText = { text: note.text, kind: "", next: [], details: {}, more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
   const fact = note.fact;
   const trouble = (what: string, of: Trouble): void => {
     made.text = `${what} ${of.message}`.trim();
@@ -52,24 +52,24 @@ export function told(note: Note): Told {
       return made;
     case "compaction.made": {
       const { tokens_before, tokens_after, summary } = fact.data;
-      return { ...made, text: say.compacted(tokens(tokens_before), tokens(tokens_after)), more: summary, moreLabel: say.summary };
+      return { ...made, text: say.compacted(formatTokens(tokens_before), formatTokens(tokens_after)), more: summary, moreLabel: say.summary };
     }
     case "compaction.failed":
       trouble(say.notCompacted, fact.data.trouble);
       return made;
     case "budget.warned": {
       const { scope, what, used, cap } = fact.data;
-      return { ...made, text: say.budgetWarned(words.scope[scope] ?? scope, amount(what, used), amount(what, cap)) };
+      return { ...made, text: say.budgetWarned(words.scope[scope] ?? scope, formatBudgetAmount(what, used), formatBudgetAmount(what, cap)) };
     }
     case "budget.stopped": {
       const { scope, what, used, cap } = fact.data;
-      return { ...made, text: say.budgetStopped(words.scope[scope] ?? scope, amount(what, used), amount(what, cap)), next: [say.raise] };
+      return { ...made, text: say.budgetStopped(words.scope[scope] ?? scope, formatBudgetAmount(what, used), formatBudgetAmount(what, cap)), next: [say.raise] };
     }
     case "budget.exceeded":
-      return { ...made, text: say.budgetExceeded(fact.data.model, amount(fact.data.what, fact.data.reserved), amount(fact.data.what, fact.data.used)) };
+      return { ...made, text: say.budgetExceeded(fact.data.model, formatBudgetAmount(fact.data.what, fact.data.reserved), formatBudgetAmount(fact.data.what, fact.data.used)) };
     case "files.restored": {
       const { restored = [], left = [] } = fact.data;
-      const lines = [...restored.map((path) => `- ${code(path)}`), ...left.map((one) => `- ${code(one.path)}: ${say.left} ${one.why}`)];
+      const lines = [...restored.map((path) => `- ${formatPath(path)}`), ...left.map((one) => `- ${formatPath(one.path)}: ${say.left} ${one.why}`)];
       return { ...made, text: say.restored(restored.length, left.length), more: lines.join("\n"), moreLabel: say.files, undo: fact.data.undo };
     }
     case "session.failed":
@@ -80,17 +80,17 @@ export function told(note: Note): Told {
 }
 
 /** A path as code, whatever is in it. */
-function code(path: string): string {
+function formatPath(path: string): string {
   return `\`\` ${path.replaceAll("`", "'").replaceAll("\n", " ")} \`\``;
 }
 
-export function amount(what: string, count: number): string {
-  if (what === "money") return money(count);
-  if (what === "seconds") return lasting(count * 1000);
-  return what === "tokens" ? `${tokens(count)} tokens` : `${count} ${what}`;
+export function formatBudgetAmount(what: string, count: number): string {
+  if (what === "money") return formatMoney(count);
+  if (what === "seconds") return formatDuration(count * 1000);
+  return what === "tokens" ? `${formatTokens(count)} tokens` : `${count} ${what}`;
 }
 
 /** How long until then, in whole seconds; 0 when it is over. */
-export function countdown(until: number, now: number): number {
+export function secondsUntil(until: number, now: number): number {
   return Math.max(0, Math.ceil((until - now) / 1000));
 }

@@ -2,16 +2,16 @@
 
 import type { Session, Turn } from "../../log/session";
 import * as acts from "../../net/session-api";
-import type { Desk } from "../chat-page-state.svelte";
-import { later } from "./conversation-rows";
+import type { ChatPageState } from "../chat-page-state.svelte";
+import { countLaterTurns } from "./conversation-rows";
 
 /** Returns whether it is done; where it is asked about first, it is not yet. */
-export async function again(desk: Desk, session: Session, turn: Turn, text = ""): Promise<boolean> {
-  const count = later(session, turn);
+export async function retryOrAsk(desk: ChatPageState, session: Session, turn: Turn, text = ""): Promise<boolean> {
+  const count = countLaterTurns(session, turn);
   if (count) {
-    desk.open({ kind: "again", turn: turn.id, text, later: count });
+    desk.openDialog({ kind: "again", turn: turn.id, text, later: count });
     return false;
   }
-  await acts.retry(desk.session, turn.id, text);
+  await acts.retryTurn(desk.sessionId, turn.id, text);
   return true;
 }

@@ -1,10 +1,10 @@
 /** How a turn ended, in plain words; and what of its troubles is told already. */
 
 import type { Trouble } from "../../log/events";
-import type { Item, Turn } from "../../log/session";
+import type { TurnItem, Turn } from "../../log/session";
 import { words } from "../../words";
 
-export interface End {
+export interface TurnOutcome {
   text: string;
   tone: "good" | "plain" | "bad";
   /** What went wrong, where nothing above it has told that. */
@@ -14,15 +14,15 @@ export interface End {
 }
 
 /** What a stop without words is recorded with. */
-const UNSAID = "interrupted";
+const NO_REASON = "interrupted";
 
-export function ended(turn: Turn): End {
+export function describeOutcome(turn: Turn): TurnOutcome {
   const { outcome, trouble } = turn;
   const say = words.turn.outcome;
   const text = say[outcome] ?? outcome;
   if (outcome === "finished") return { text, tone: "good", trouble, again: false };
   if (trouble?.kind === "cancelled") {
-    const why = trouble.message && trouble.message !== UNSAID ? trouble.message : "";
+    const why = trouble.message && trouble.message !== NO_REASON ? trouble.message : "";
     return { text: words.turn.stopped(why), tone: "plain", trouble: null, again: true };
   }
   if (trouble?.kind === "dropped") return { text: words.turn.dropped, tone: "plain", trouble: null, again: true };
@@ -32,7 +32,7 @@ export function ended(turn: Turn): End {
 }
 
 /** Whether the end of the turn says the same as this note. */
-export function repeated(turn: Turn, item: Item): boolean {
+export function repeatsOutcome(turn: Turn, item: TurnItem): boolean {
   if (item.kind !== "note" || !turn.trouble) return false;
   const fact = item.fact;
   const last = fact.type === "model.failed" ? (fact.data.retry_ms ?? null) === null : fact.type === "model.fell_back" && !fact.data.to;

@@ -1,6 +1,6 @@
 /** Credentials, as the server tells them. */
 
-export interface Key {
+export interface Credential {
   id: string;
   kind: "token" | "cookie" | "link";
   name: string;
@@ -10,7 +10,7 @@ export interface Key {
   used?: number;
 }
 
-export interface Link {
+export interface LoginLink {
   url: string;
   expires: number;
   fingerprint?: string;
@@ -21,17 +21,17 @@ export interface Link {
 export const SCOPES = ["read", "chat", "approve", "admin", "hook"] as const;
 
 /** Why these scopes cannot go together; empty where they can. */
-export function unfit(scopes: readonly string[], say: { noScope: string; hookAlone: string }): string {
+export function explainBadScopes(scopes: readonly string[], say: { noScope: string; hookAlone: string }): string {
   if (!scopes.length) return say.noScope;
   return scopes.includes("hook") && scopes.length > 1 ? say.hookAlone : "";
 }
 
 /** The dark squares of a QR code as one path, a run at a time. */
-export function squares(rows: readonly string[]): string {
+export function drawQrPath(rows: readonly string[]): string {
   return rows.map((row, y) => [...row.matchAll(/1+/g)].map((run) => `M${run.index} ${y}h${run[0].length}v1h-${run[0].length}z`).join("")).join("");
 }
 
 /** Whether an address is for this machine only. */
-export function local(url: string): boolean {
+export function isLoopbackUrl(url: string): boolean {
   return /^(?:localhost|127\.|\[::1\])/.test(new URL(url).host);
 }

@@ -1,9 +1,9 @@
 /** Changes that are not saved yet: what goes to the server, and what somebody else changed meanwhile. */
 
-import { dotted, split } from "../settings/setting-path";
-import { same } from "./field-values";
+import { joinSettingPath, splitSettingPath } from "../settings/setting-path";
+import { isSameValue } from "./field-values";
 
-export interface Value {
+export interface SettingValue {
   key: string;
   value: unknown;
   from: string;
@@ -13,66 +13,66 @@ export interface Value {
 
 export interface ConfigView {
   file: string;
-  values: Value[];
+  values: SettingValue[];
   pending: string[];
   trouble: string;
 }
 
-export interface Edit {
+export interface SettingEdit {
   value: unknown;
   /** What was typed, as long as it is no good value. */
   text?: string;
   problem: string;
-  unset: boolean;
+  unsetValue: boolean;
 }
 
-export type Values = ReadonlyMap<string, Value>;
-export type Edits = ReadonlyMap<string, Edit>;
+export type SettingValues = ReadonlyMap<string, SettingValue>;
+export type SettingEdits = ReadonlyMap<string, SettingEdit>;
 
-export interface Clash {
+export interface EditConflict {
   key: string;
-  yours: Edit;
+  yours: SettingEdit;
   before: unknown;
   theirs: unknown;
 }
 
 /** The values by their keys, in one way to write keys. */
-export function valuesOf(view: ConfigView): Map<string, Value> {
-  return new Map(view.values.map((value) => [dotted(split(value.key)), value]));
+export function indexValues(view: ConfigView): Map<string, SettingValue> {
+  return new Map(view.values.map((value) => [joinSettingPath(splitSettingPath(value.key)), value]));
 }
 
-export function patchOf(edits: Iterable<[string, Edit]>): { set: Record<string, unknown>; unset: string[] } {
+export function buildPatch(edits: Iterable<[string, SettingEdit]>): { set: Record<string, unknown>; unset: string[] } {
   const all = [...edits];
   return {
-    set: Object.fromEntries(all.filter(([, edit]) => !edit.unset).map(([key, edit]) => [key, edit.value])),
-    unset: all.filter(([, edit]) => edit.unset).map(([key]) => key),
+    set: Object.fromEntries(all.filter(([, edit]) => !edit.unsetValue).map(([key, edit]) => [key, edit.value])),
+    unset: all.filter(([, edit]) => edit.unsetValue).map(([key]) => key),
   };
 }
 
 /** Which of one's own changes are about something that another one changed, too, and not to the same. */
-export function clashesOf(edits: Edits, before: Values, now: Values): Clash[] {
-  const found: Clash[] = [];
+export function findConflicts(edits: SettingEdits, before: SettingValues, now: SettingValues): EditConflict[] {
+  const found: EditConflict[] = [];
   for (const [key, yours] of edits) {
-    const old = told(before, key);
-    const theirs = told(now, key);
-    const moved = !same(old.value, theirs.value) || old.from !== theirs.from;
-    const agreed = yours.unset ? theirs.from === "default" : same(theirs.value, yours.value);
+    const old = valueAt(before, key);
+    const theirs = valueAt(now, key);
+    const moved = !isSameValue(old.value, theirs.value) || old.from !== theirs.from;
+    const agreed = yours.unsetValue ? theirs.from === "default" : isSameValue(theirs.value, yours.value);
     if (moved && !agreed) found.push({ key, yours, before: old.value, theirs: theirs.value });
   }
   return found;
 }
 
 /** Changes that somebody else made just so: nothing is left to do for them. */
-export function settledOf(edits: Edits, now: Values): string[] {
-  return [...edits].filter(([key, edit]) => !edit.problem && done(edit, told(now, key))).map(([key]) => key);
+export function findSettledEdits(edits: SettingEdits, now: SettingValues): string[] {
+  return [...edits].filter(([key, edit]) => !edit.problem && isSettled(edit, valueAt(now, key))).map(([key]) => key);
 }
 
-function done(edit: Edit, now: Pick<Value, "value" | "from">): boolean {
-  return edit.unset ? now.from === "default" : now.from !== "default" && same(now.value, edit.value);
+function isSettled(edit: SettingEdit, now: Pick<SettingValue, "value" | "from">): boolean {
+  return edit.unsetValue ? now.from === "default" : now.from !== "default" && isSameValue(now.value, edit.value);
 }
 
 /** One value, or all that stands below a key. */
-function told(values: Values, key: string): Pick<Value, "value" | "from"> {
+function valueAt(values: SettingValues, key: string): Pick<SettingValue, "value" | "from"> {
   const own = values.get(key);
   if (own) return own;
   const below = [...values].filter(([each]) => each.startsWith(`${key}.`));

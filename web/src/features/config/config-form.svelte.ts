@@ -2,49 +2,49 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
-import { ask, get, Problem } from "../../net/api";
-import { dotted, split } from "../settings/setting-path";
+import { requestJson, getJson, Problem } from "../../net/api";
+import { joinSettingPath, splitSettingPath } from "../settings/setting-path";
 import { unsavedChanges } from "../settings/unsaved-changes.svelte";
-import { clashesOf, patchOf, settledOf, valuesOf, type Clash, type ConfigView, type Edit, type Value } from "./config-edits";
-import { Form, type Field, type Group, type Schema } from "./config-schema";
-import { read, same, wrong } from "./field-values";
+import { findConflicts, buildPatch, findSettledEdits, indexValues, type EditConflict, type ConfigView, type SettingEdit, type SettingValue } from "./config-edits";
+import { FormBuilder, type ConfigField, type ConfigGroup, type JsonSchema } from "./config-schema";
+import { parseValue, isSameValue, explainInvalid } from "./field-values";
 
-export interface Changed {
+export interface ConfigChange {
   keys: string[];
   restart: boolean;
   pending: string[];
   trouble: string;
 }
 
-class Config {
+class ConfigForm {
   view = $state.raw<ConfigView | null>(null);
   problem = $state.raw<Problem | null>(null);
-  changed = $state.raw<Changed | null>(null);
-  clashes = $state.raw<Clash[]>([]);
+  lastChange = $state.raw<ConfigChange | null>(null);
+  conflicts = $state.raw<EditConflict[]>([]);
   /** Somebody else was faster, and nothing of one's own is touched by it. */
-  apart = $state(false);
+  changedElsewhere = $state(false);
   busy = $state(false);
-  edits = new SvelteMap<string, Edit>();
+  edits = new SvelteMap<string, SettingEdit>();
   /** Names that were added below what the user names, and have no value yet. */
   #added = $state.raw<string[][]>([]);
-  #form = $state.raw<Form | null>(null);
+  #form = $state.raw<FormBuilder | null>(null);
   #etag = "";
   /** Whether it was changed by somebody while one's own change was being saved. */
   #missed = false;
 
-  values = $derived(this.view ? valuesOf(this.view) : new Map<string, Value>());
-  tree: Group | null = $derived(this.#form?.tree([...[...this.values.keys()].map(split), ...this.#added]) ?? null);
-  ready = $derived([...this.edits].filter(([key, edit]) => !edit.problem && !this.clashes.some((clash) => clash.key === key)));
+  values = $derived(this.view ? indexValues(this.view) : new Map<string, SettingValue>());
+  tree: ConfigGroup | null = $derived(this.#form?.buildTree([...[...this.values.keys()].map(splitSettingPath), ...this.#added]) ?? null);
+  savableEdits = $derived([...this.edits].filter(([key, edit]) => !edit.problem && !this.conflicts.some((clash) => clash.key === key)));
 
   async load(): Promise<void> {
     await this.#try(async () => {
-      if (!this.#form) this.#form = new Form(await schema());
+      if (!this.#form) this.#form = new FormBuilder(await fetchSchema());
       await this.#look();
     });
   }
 
   /** Somebody may have changed it. What is being edited stays, and is told where it is touched. */
-  async news(): Promise<void> {
+  async checkForChanges(): Promise<void> {
     if (!this.view) return this.load();
     this.#missed = this.busy;
     if (this.busy) return;
@@ -59,88 +59,88 @@ class Config {
   }
 
   async #look(): Promise<void> {
-    const found = await ask<ConfigView>("config");
+    const found = await requestJson<ConfigView>("config");
     this.#etag = found.etag;
     this.view = found.value;
   }
 
-  type(field: Field, text: string): void {
-    const { value, problem } = read(field.kind, text);
+  typeValue(field: ConfigField, text: string): void {
+    const { value, problem } = parseValue(field.kind, text);
     if (value === null && !problem) this.unset(field);
-    else this.#keep(field, { value, problem, unset: false, ...(problem ? { text } : {}) });
+    else this.#keep(field, { value, problem, unsetValue: false, ...(problem ? { text } : {}) });
   }
 
-  choose(field: Field, value: unknown): void {
-    this.#keep(field, { value, problem: wrong(field.kind, value), unset: false });
+  chooseValue(field: ConfigField, value: unknown): void {
+    this.#keep(field, { value, problem: explainInvalid(field.kind, value), unsetValue: false });
   }
 
-  #keep(field: Field, edit: Edit): void {
+  #keep(field: ConfigField, edit: SettingEdit): void {
     const now = this.values.get(field.key);
-    this.changed = null;
-    if (!edit.problem && now && !now.secret && same(now.value, edit.value)) this.drop(field.key);
-    else if (!edit.problem && now?.secret && edit.value === "") this.drop(field.key);
+    this.lastChange = null;
+    if (!edit.problem && now && !now.secret && isSameValue(now.value, edit.value)) this.dropEdit(field.key);
+    else if (!edit.problem && now?.secret && edit.value === "") this.dropEdit(field.key);
     else this.edits.set(field.key, edit);
   }
 
   /** Takes a value out of the file: what counts then is the default. */
-  unset(field: Field): void {
-    if (this.inFile(field.key)) this.edits.set(field.key, { value: field.fallback, problem: "", unset: true });
-    else this.drop(field.key);
+  unset(field: ConfigField): void {
+    if (this.isInFile(field.key)) this.edits.set(field.key, { value: field.fallback, problem: "", unsetValue: true });
+    else this.dropEdit(field.key);
   }
 
-  inFile(key: string): boolean {
+  isInFile(key: string): boolean {
     const file = this.view?.file ?? "";
     const own = this.values.get(key);
     return own ? own.from === file : [...this.values].some(([each, value]) => each.startsWith(`${key}.`) && value.from === file);
   }
 
-  add(path: string[]): void {
+  addEntry(path: string[]): void {
     this.#added = [...this.#added, path];
   }
 
   /** Takes away all that has a name, saved or not. */
-  removeNamed(group: Group): void {
-    this.#added = this.#added.filter((path) => dotted(path) !== group.key);
+  removeEntry(group: ConfigGroup): void {
+    this.#added = this.#added.filter((path) => joinSettingPath(path) !== group.key);
     for (const key of this.edits.keys()) if (key.startsWith(`${group.key}.`)) this.edits.delete(key);
-    if (this.inFile(group.key)) this.edits.set(group.key, { value: null, problem: "", unset: true });
+    if (this.isInFile(group.key)) this.edits.set(group.key, { value: null, problem: "", unsetValue: true });
   }
 
-  drop(key: string): void {
+  dropEdit(key: string): void {
     this.edits.delete(key);
-    this.clashes = this.clashes.filter((clash) => clash.key !== key);
+    this.conflicts = this.conflicts.filter((clash) => clash.key !== key);
   }
 
-  discard(): void {
+  discardEdits(): void {
     this.edits.clear();
-    this.clashes = [];
+    this.conflicts = [];
     this.#added = [];
-    this.apart = false;
+    this.changedElsewhere = false;
     this.problem = null;
   }
 
   keepMine(key: string): void {
-    this.clashes = this.clashes.filter((clash) => clash.key !== key);
+    this.conflicts = this.conflicts.filter((clash) => clash.key !== key);
   }
 
   /** Saves one change, or all that are good. */
   async save(key?: string): Promise<void> {
-    const wanted = this.ready.filter(([each]) => key === undefined || each === key);
+    const wanted = this.savableEdits.filter(([each]) => key === undefined || each === key);
     if (!wanted.length || this.busy) return;
     this.busy = true;
     await this.#try(async () => {
-      const made = await ask<Changed>("config", { method: "PATCH", body: patchOf(wanted), ifMatch: this.#etag });
+      const made = await requestJson<ConfigChange>("config", { method: "PATCH", body: buildPatch(wanted), ifMatch: this.#etag });
       await this.#look();
-      for (const [each, edit] of wanted) if (same(this.edits.get(each), edit)) this.edits.delete(each);
-      this.apart = false;
-      this.changed = made.value;
+      for (const [each, edit] of wanted) if (isSameValue(this.edits.get(each), edit)) this.edits.delete(each);
+      this.changedElsewhere = false;
+      this.lastChange = made.value;
     });
     this.busy = false;
-    if (this.#missed) await this.news();
+    if (this.#missed) await this.checkForChanges();
   }
 
   async #try(work: () => Promise<void>): Promise<void> {
     this.problem = null;
-    this.changed = null;
+    this.lastChange = null;
     try {
       await work();
     } catch (error) {
@@ -156,18 +156,18 @@ class Config {
     this.#compare(before);
   }
 
-  #compare(before: Map<string, Value>): void {
-    for (const key of settledOf(this.edits, this.values)) this.drop(key);
-    this.clashes = clashesOf(this.edits, before, this.values);
-    this.apart = this.edits.size > 0 && !this.clashes.length;
+  #compare(before: Map<string, SettingValue>): void {
+    for (const key of findSettledEdits(this.edits, this.values)) this.dropEdit(key);
+    this.conflicts = findConflicts(this.edits, before, this.values);
+    this.changedElsewhere = this.edits.size > 0 && !this.conflicts.length;
   }
 }
 
-async function schema(): Promise<Schema> {
-  const whole = await get<Schema>("config/schema");
+async function fetchSchema(): Promise<JsonSchema> {
+  const whole = await getJson<JsonSchema>("config/schema");
   const root = whole.$ref ? (whole.$defs?.[whole.$ref.split("/").at(-1) ?? ""] ?? {}) : whole;
   return { ...root, $defs: whole.$defs ?? {} };
 }
 
-export const config = new Config();
-unsavedChanges.watch("config", () => config.edits.size > 0);
+export const configForm = new ConfigForm();
+unsavedChanges.watch("config", () => configForm.edits.size > 0);

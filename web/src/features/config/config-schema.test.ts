@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { dotted, split } from "../settings/setting-path";
-import { fieldsOf, Form, label, sifted, type Schema } from "./config-schema";
+import { joinSettingPath, splitSettingPath } from "../settings/setting-path";
+import { listFields, FormBuilder, formatLabel, filterGroup, type JsonSchema } from "./config-schema";
 
-const SCHEMA: Schema = {
+const SCHEMA: JsonSchema = {
   properties: {
     model: { type: "string", description: "Default model.", default: "" },
     mode: { enum: ["ask", "plan"], default: "ask" },
@@ -35,18 +35,18 @@ const SCHEMA: Schema = {
   },
 };
 
-const tree = new Form(SCHEMA).tree([["providers", "my.own", "base_url"], ["providers", "my.own", "headers", "X-A"], ["providers", "openai"], ["limits", "rounds"]]);
-const fields = new Map(fieldsOf(tree).map((field) => [field.key, field]));
+const tree = new FormBuilder(SCHEMA).buildTree([["providers", "my.own", "base_url"], ["providers", "my.own", "headers", "X-A"], ["providers", "openai"], ["limits", "rounds"]]);
+const fields = new Map(listFields(tree).map((field) => [field.key, field]));
 
 describe("keys", () => {
   it("are taken apart and put together again, whatever is in them", () => {
-    fc.assert(fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 5 }), (path) => void expect(split(dotted(path))).toEqual(path)));
+    fc.assert(fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 5 }), (path) => void expect(splitSettingPath(joinSettingPath(path))).toEqual(path)));
   });
 
   it("with quotes are read as the server writes them", () => {
-    expect(split('providers."my.own".api_key')).toEqual(["providers", "my.own", "api_key"]);
-    expect(split('redact.patterns."a\\d"')).toEqual(["redact", "patterns", "a\\d"]);
-    expect(label("turn_seconds")).toBe("Turn seconds");
+    expect(splitSettingPath('providers."my.own".api_key')).toEqual(["providers", "my.own", "api_key"]);
+    expect(splitSettingPath('redact.patterns."a\\d"')).toEqual(["redact", "patterns", "a\\d"]);
+    expect(formatLabel("turn_seconds")).toBe("Turn seconds");
   });
 });
 
@@ -72,7 +72,7 @@ describe("the form", () => {
   });
 
   it("is sifted by all words of a search, in the key, the name and the explanation", () => {
-    expect(fieldsOf(sifted(tree, ["calls", "rounds"]) ?? tree).map((field) => field.key)).toEqual(["limits.rounds"]);
-    expect(sifted(tree, ["no such thing"])).toBeNull();
+    expect(listFields(filterGroup(tree, ["calls", "rounds"]) ?? tree).map((field) => field.key)).toEqual(["limits.rounds"]);
+    expect(filterGroup(tree, ["no such thing"])).toBeNull();
   });
 });

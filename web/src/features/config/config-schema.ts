@@ -1,19 +1,19 @@
 /** The config schema as the fields of a form: what each value is, and where it stands. */
 
-import { dotted } from "../settings/setting-path";
+import { joinSettingPath } from "../settings/setting-path";
 
-export interface Schema {
+export interface JsonSchema {
   $ref?: string;
-  $defs?: Record<string, Schema>;
+  $defs?: Record<string, JsonSchema>;
   type?: string;
   title?: string;
   description?: string;
   enum?: string[];
   default?: unknown;
-  properties?: Record<string, Schema>;
-  additionalProperties?: Schema | boolean;
-  items?: Schema;
-  anyOf?: Schema[];
+  properties?: Record<string, JsonSchema>;
+  additionalProperties?: JsonSchema | boolean;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
   required?: string[];
   minimum?: number;
   maximum?: number;
@@ -24,79 +24,79 @@ export interface Schema {
   pattern?: string;
 }
 
-export type Kind =
+export type FieldKind =
   | { is: "flag" }
   | { is: "choice"; of: string[] }
   | { is: "number"; whole: boolean; least?: number; above?: number; most?: number; below?: number }
   | { is: "text"; shortest: number; longest: number; pattern: string }
-  | { is: "list"; of: Kind }
-  | { is: "rows"; columns: Field[] };
+  | { is: "list"; of: FieldKind }
+  | { is: "rows"; columns: ConfigField[] };
 
-export interface Field {
+export interface ConfigField {
   key: string;
   label: string;
   about: string;
-  kind: Kind;
+  kind: FieldKind;
   /** What counts where nothing is set; null where that is nothing. */
   fallback: unknown;
   needed: boolean;
 }
 
-export interface Group {
+export interface ConfigGroup {
   key: string;
   path: string[];
   label: string;
   about: string;
-  fields: Field[];
-  groups: Group[];
+  fields: ConfigField[];
+  groups: ConfigGroup[];
   /** Its entries have names that the user chooses. */
   named: boolean;
   /** It is such an entry, and can be taken away. */
   chosen: boolean;
 }
 
-export function label(name: string): string {
+export function formatLabel(name: string): string {
   const text = name.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-export class Form {
-  readonly #root: Schema;
+export class FormBuilder {
+  readonly #root: JsonSchema;
 
-  constructor(root: Schema) {
+  constructor(root: JsonSchema) {
     this.#root = root;
   }
 
   /** All fields there are, with the names that are in use below what the user names. */
-  tree(paths: readonly (readonly string[])[]): Group {
+  buildTree(paths: readonly (readonly string[])[]): ConfigGroup {
     return this.#group(this.#root, [], paths, false);
   }
 
-  #group(schema: Schema, path: string[], paths: readonly (readonly string[])[], chosen: boolean): Group {
+  #group(schema: JsonSchema, path: string[], paths: readonly (readonly string[])[], chosen: boolean): ConfigGroup {
     const plain = this.#plain(schema);
     const name = path.at(-1) ?? "";
     const about = plain.title && path.length && !plain.additionalProperties ? "" : (schema.description ?? "");
-    const made: Group = { key: dotted(path), path, label: chosen ? name : label(name), about, fields: [], groups: [], named: false, chosen };
+    const made: ConfigGroup = { key: joinSettingPath(path), path, label: chosen ? name : formatLabel(name), about, fields: [], groups: [], named: false, chosen };
     const inner = plain.additionalProperties;
     if (typeof inner === "object") {
       made.named = true;
-      for (const each of named(paths, path)) this.#add(made, inner, each, paths, true);
+      for (const each of namesBelow(paths, path)) this.#add(made, inner, each, paths, true);
     } else {
       for (const [each, property] of Object.entries(plain.properties ?? {})) this.#add(made, property, each, paths, false);
     }
     return made;
   }
 
-  #add(group: Group, schema: Schema, name: string, paths: readonly (readonly string[])[], chosen: boolean): void {
+  #add(group: ConfigGroup, schema: JsonSchema, name: string, paths: readonly (readonly string[])[], chosen: boolean): void {
     const path = [...group.path, name];
     if (this.#plain(schema).type === "object") group.groups.push(this.#group(schema, path, paths, chosen));
-    else group.fields.push(this.field(schema, path, chosen ? name : label(name)));
+    else group.fields.push(this.buildField(schema, path, chosen ? name : formatLabel(name)));
   }
 
-  field(schema: Schema, path: string[], name = label(path.at(-1) ?? ""), needed = false): Field {
+  buildField(schema: JsonSchema, path: string[], name = formatLabel(path.at(-1) ?? ""), needed = false): ConfigField {
     const plain = this.#plain(schema);
     return {
-      key: dotted(path),
+      key: joinSettingPath(path),
       label: name,
       about: schema.description ?? plain.description ?? "",
       kind: this.#kind(plain),
@@ -105,14 +105,14 @@ export class Form {
     };
   }
 
-  #kind(schema: Schema): Kind {
+  #kind(schema: JsonSchema): FieldKind {
     if (schema.enum) return { is: "choice", of: schema.enum };
     switch (schema.type) {
       case "boolean":
         return { is: "flag" };
       case "integer":
       case "number":
-        return numeric(schema);
+        return numberKind(schema);
       case "array":
         return this.#several(schema.items ?? {});
       default:
@@ -120,22 +120,22 @@ export class Form {
     }
   }
 
-  #several(items: Schema): Kind {
+  #several(items: JsonSchema): FieldKind {
     const plain = this.#plain(items);
     if (!plain.properties) return { is: "list", of: this.#kind(plain) };
     const needed = plain.required ?? [];
-    return { is: "rows", columns: Object.entries(plain.properties).map(([name, each]) => this.field(each, [name], label(name), needed.includes(name))) };
+    return { is: "rows", columns: Object.entries(plain.properties).map(([name, each]) => this.buildField(each, [name], formatLabel(name), needed.includes(name))) };
   }
 
   /** What a schema refers to, and of what may be left out what it is otherwise. */
-  #plain(schema: Schema): Schema {
+  #plain(schema: JsonSchema): JsonSchema {
     if (schema.$ref) return this.#plain(this.#root.$defs?.[schema.$ref.split("/").at(-1) ?? ""] ?? {});
     const some = schema.anyOf?.find((each) => each.type !== "null");
     return some ? this.#plain(some) : schema;
   }
 }
 
-function numeric(schema: Schema): Kind {
+function numberKind(schema: JsonSchema): FieldKind {
   return {
     is: "number",
     whole: schema.type === "integer",
@@ -147,20 +147,20 @@ function numeric(schema: Schema): Kind {
 }
 
 /** The names that stand right below a path, in their order. */
-function named(paths: readonly (readonly string[])[], path: readonly string[]): string[] {
+function namesBelow(paths: readonly (readonly string[])[], path: readonly string[]): string[] {
   const below = paths.filter((each) => each.length > path.length && path.every((part, at) => each[at] === part));
   return [...new Set(below.map((each) => each[path.length] ?? ""))];
 }
 
 /** Every field of a group and of those in it. */
-export function fieldsOf(group: Group): Field[] {
-  return [...group.fields, ...group.groups.flatMap(fieldsOf)];
+export function listFields(group: ConfigGroup): ConfigField[] {
+  return [...group.fields, ...group.groups.flatMap(listFields)];
 }
 
 /** The group with only what all the words are found in; null where there is nothing. */
-export function sifted(group: Group, words: readonly string[]): Group | null {
-  const fits = (field: Field): boolean => words.every((word) => `${field.key} ${field.label} ${field.about}`.toLowerCase().includes(word));
+export function filterGroup(group: ConfigGroup, words: readonly string[]): ConfigGroup | null {
+  const fits = (field: ConfigField): boolean => words.every((word) => `${field.key} ${field.label} ${field.about}`.toLowerCase().includes(word));
   const fields = group.fields.filter(fits);
-  const groups = group.groups.map((each) => sifted(each, words)).filter((each) => each !== null);
+  const groups = group.groups.map((each) => filterGroup(each, words)).filter((each) => each !== null);
   return fields.length || groups.length ? { ...group, fields, groups } : null;
 }

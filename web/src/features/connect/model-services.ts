@@ -2,7 +2,7 @@
 
 import type { Trouble } from "../../log/events";
 
-export interface Provider {
+export interface ProviderStatus {
   name: string;
   url: string;
   dialect: string;
@@ -13,7 +13,7 @@ export interface Provider {
   trouble: Trouble | null;
 }
 
-export interface Connected {
+export interface ConnectedService {
   provider: string;
   kind: string;
   key_from: string;
@@ -25,7 +25,7 @@ export interface Connected {
 }
 
 /** What can be connected. */
-export interface Offered {
+export interface ServiceOffer {
   name: string;
   title: string;
   /** Where it is asked; empty where that has to be told first. */
@@ -34,13 +34,13 @@ export interface Offered {
   console: string;
 }
 
-export interface Credentials {
-  offered: Offered[];
-  connected: Connected[];
+export interface ServiceCredentials {
+  offered: ServiceOffer[];
+  connected: ConnectedService[];
   keep: string;
 }
 
-export interface Saved {
+export interface SavedCredential {
   provider: string;
   tail: string;
   models?: number | null;
@@ -48,11 +48,11 @@ export interface Saved {
 }
 
 /** Who is let in by a key, who is a server of one's own, and who wants a login. */
-export function grouped(offered: readonly Offered[]): Record<"keys" | "own" | "logins", Offered[]> {
+export function groupOffers(offered: readonly ServiceOffer[]): Record<"keys" | "own" | "logins", ServiceOffer[]> {
   const own = offered.filter((one) => one.entry === "none");
-  const logins = offered.filter((one) => LOGINS.includes(one.entry));
+  const logins = offered.filter((one) => LOGIN_ENTRIES.includes(one.entry));
   return { keys: offered.filter((one) => !own.includes(one) && !logins.includes(one)), own, logins };
 }
 
 /** What no key opens. */
-export const LOGINS = ["google", "github", "chatgpt"];
+export const LOGIN_ENTRIES = ["google", "github", "chatgpt"];

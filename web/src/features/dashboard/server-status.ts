@@ -1,6 +1,6 @@
 /** What the server says of itself, for the dashboard. */
 
-export interface Budget {
+export interface BudgetStatus {
   scope: string;
   name: string;
   what: string;
@@ -10,7 +10,7 @@ export interface Budget {
   percent: number;
 }
 
-export interface Status {
+export interface ServerStatus {
   version: string;
   uptime: number;
   workspace: string;
@@ -22,7 +22,7 @@ export interface Status {
   turns: number;
   interrupted: { session: string; turn: string; title: string; task: string }[];
   undelivered: { session: string; id: string; title: string; attempts: number }[];
-  budgets: Budget[];
+  budgets: BudgetStatus[];
   usage: { input: number; output: number };
   cost: number | null;
   restart: boolean;
@@ -30,7 +30,7 @@ export interface Status {
   config_trouble: string;
 }
 
-export interface Health {
+export interface ServerHealth {
   status: string;
   store: { ok: boolean; writable: boolean; bytes: number; trouble: string };
   sandbox: string;
@@ -39,11 +39,11 @@ export interface Health {
 }
 
 /** How a budget stands: red once it is used up, a warning from four fifths on. */
-export function tone(budget: Budget): "good" | "warn" | "bad" {
+export function budgetTone(budget: BudgetStatus): "good" | "warn" | "bad" {
   return budget.percent >= 100 ? "bad" : budget.percent >= 80 ? "warn" : "good";
 }
 
-export function size(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;
   let at = 0;

@@ -1,6 +1,6 @@
 /** What was spent, as a chart and as a table: every day of the span, each model a part of the day. */
 
-export interface Daily {
+export interface DailyCost {
   day: string;
   model: string;
   calls: number;
@@ -10,37 +10,37 @@ export interface Daily {
   unpriced: number;
 }
 
-export type Measure = "cost" | "tokens";
+export type SpendingMeasure = "cost" | "tokens";
 
-export interface Spending {
+export interface SpendingSeries {
   days: string[];
   series: { label: string; values: number[] }[];
 }
 
 /** So many models are told apart; the rest is one. */
-export const APART = 7;
+export const MAX_SERIES = 7;
 
 /** The last `count` days up to now, as the server names them. */
-export function daysUntil(now: number, count: number): string[] {
+export function listDaysUntil(now: number, count: number): string[] {
   // Counted by the calendar: a day in which the clock is changed has 23 or 25 hours.
   const today = new Date(now);
-  return Array.from({ length: count }, (_, at) => dayOf(new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - at), 12).getTime()));
+  return Array.from({ length: count }, (_, at) => formatDay(new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - at), 12).getTime()));
 }
 
-export function dayOf(ts: number): string {
+export function formatDay(ts: number): string {
   const date = new Date(ts);
   const two = (part: number): string => String(part).padStart(2, "0");
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 /** Days without anything are days, too: an axis that leaves them out would lie. */
-export function spending(rows: readonly Daily[], days: string[], measure: Measure, other: string): Spending {
-  const value = (row: Daily): number => (measure === "cost" ? row.cost : row.input + row.output);
+export function buildSpendingSeries(rows: readonly DailyCost[], days: string[], measure: SpendingMeasure, other: string): SpendingSeries {
+  const value = (row: DailyCost): number => (measure === "cost" ? row.cost : row.input + row.output);
   const all = [...new Set([...days, ...rows.map((row) => row.day)])].sort();
   const totals = new Map<string, number>();
   for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + value(row));
   const models = [...totals].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([model]) => model);
-  const apart = models.length > APART ? models.slice(0, APART - 1) : models;
+  const apart = models.length > MAX_SERIES ? models.slice(0, MAX_SERIES - 1) : models;
   const names = apart.length < models.length ? [...apart, other] : apart;
   const at = new Map(all.map((day, index) => [day, index]));
   const series = names.map((label) => ({ label, values: all.map(() => 0) }));
@@ -52,7 +52,7 @@ export function spending(rows: readonly Daily[], days: string[], measure: Measur
   return { days: all, series };
 }
 
-export interface ModelSum {
+export interface ModelTotal {
   model: string;
   calls: number;
   tokens: number;
@@ -62,8 +62,8 @@ export interface ModelSum {
   share: number;
 }
 
-export function byModel(rows: readonly Daily[]): ModelSum[] {
-  const sums = new Map<string, ModelSum>();
+export function sumByModel(rows: readonly DailyCost[]): ModelTotal[] {
+  const sums = new Map<string, ModelTotal>();
   for (const row of rows) {
     const sum = sums.get(row.model) ?? { model: row.model, calls: 0, tokens: 0, cost: 0, unpriced: 0, share: 0 };
     sums.set(row.model, sum);

@@ -8,7 +8,7 @@ const PAUSE = 700;
  * To be called while a component is made. What it calls is called at most about once a second; with `every`, also after
  * so many milliseconds while somebody looks: nobody tells of what other programs do to a file.
  */
-export function watch(workspace: () => string, look: () => void, every = 0): void {
+export function watchWorkspace(workspace: () => string, look: () => void, every = 0): void {
   // Whatever an agent does there adds to the log of its session.
   const facts = $derived([...app.rows.values()].reduce((sum, row) => (row.workspace === workspace() ? sum + row.seq : sum), 0));
   let timer = 0;

@@ -27,7 +27,7 @@ export interface GitForm {
   key: string;
 }
 
-export interface Tried {
+export interface RemoteTestResult {
   ok: boolean;
   outcome: string;
   detail: string;
@@ -36,21 +36,21 @@ export interface Tried {
   host_keys: { fingerprint: string; line: string }[];
 }
 
-export function formOf(view: GitView): GitForm {
+export function toGitForm(view: GitView): GitForm {
   const { remote, url, branch, name, email } = view;
   return { remote, url, branch, name, email, hosts: view.known_hosts.join("\n"), key: "" };
 }
 
-export function hostsOf(text: string): string[] {
+export function parseHosts(text: string): string[] {
   return text.split("\n").map((line) => line.trim()).filter(Boolean);
 }
 
 /** What is sent: the key only where there is a new one, else the one there is stays. */
-export function bodyOf(form: GitForm): Record<string, unknown> {
+export function toGitBody(form: GitForm): Record<string, unknown> {
   const { hosts, key, ...rest } = form;
-  return { ...rest, known_hosts: hostsOf(hosts), ...(key.trim() ? { key } : {}) };
+  return { ...rest, known_hosts: parseHosts(hosts), ...(key.trim() ? { key } : {}) };
 }
 
-export function differs(form: GitForm, view: GitView): boolean {
-  return JSON.stringify(bodyOf(form)) !== JSON.stringify(bodyOf(formOf(view)));
+export function hasGitChanges(form: GitForm, view: GitView): boolean {
+  return JSON.stringify(toGitBody(form)) !== JSON.stringify(toGitBody(toGitForm(view)));
 }

@@ -1,12 +1,12 @@
 /** Models as the server tells them. */
 
-import { at, get } from "../../net/api";
-import { money } from "../../text/format";
+import { apiPath, getJson } from "../../net/api";
+import { formatMoney } from "../../text/format";
 import { settingsWords } from "../settings/words";
 import { modelsWords } from "./words";
 import type { Trouble } from "../../log/events";
 
-export interface Model {
+export interface ModelDetails {
   id: string;
   provider: string;
   default: boolean;
@@ -18,7 +18,7 @@ export interface Model {
   calls?: boolean | null;
 }
 
-export interface Assigned {
+export interface RoleAssignment {
   role: string;
   model: string;
   from: string;
@@ -26,17 +26,17 @@ export interface Assigned {
   unknown: string[];
 }
 
-export interface Tested {
+export interface ModelTestResult {
   ok: boolean;
   text: string;
   ms: number;
   trouble?: Trouble | null;
 }
 
-export async function all(): Promise<Model[]> {
-  const found: Model[] = [];
+export async function fetchModels(): Promise<ModelDetails[]> {
+  const found: ModelDetails[] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const page: { items: Model[]; next: string | null } = await get(at`models?limit=1000&cursor=${cursor}`);
+    const page: { items: ModelDetails[]; next: string | null } = await getJson(apiPath`models?limit=1000&cursor=${cursor}`);
     found.push(...page.items);
     cursor = page.next;
   }
@@ -44,14 +44,14 @@ export async function all(): Promise<Model[]> {
 }
 
 /** Those whose name has all the words; the default first. */
-export function searched(models: Model[], search: string): Model[] {
+export function searchModels(models: ModelDetails[], search: string): ModelDetails[] {
   const parts = search.toLowerCase().split(/\s+/);
   const fit = models.filter((one) => parts.every((part) => one.id.toLowerCase().includes(part)));
   return fit.sort((a, b) => Number(b.default) - Number(a.default));
 }
 
 /** Micro-dollars per million tokens; null is unknown. */
-export function price(micro: number | null | undefined): string {
+export function formatPrice(micro: number | null | undefined): string {
   if (micro === null || micro === undefined) return settingsWords.unknown;
-  return micro === 0 ? modelsWords.free : money(micro);
+  return micro === 0 ? modelsWords.free : formatMoney(micro);
 }

@@ -10,19 +10,19 @@ export interface RuleView {
   heeded: boolean;
 }
 
-export interface Policy {
+export interface PolicyView {
   rules: RuleView[];
   project: string;
   trouble: string;
 }
 
-export interface Step {
+export interface DecisionStep {
   by: string;
   decision: string;
   reason: string;
 }
 
-export interface Decided {
+export interface DecisionReport {
   tool: string;
   mode: string;
   effect: string;
@@ -35,10 +35,10 @@ export interface Decided {
   decision: string;
   reason: string;
   by: string;
-  path: Step[];
+  path: DecisionStep[];
 }
 
-export interface Grant {
+export interface SessionGrant {
   session: string;
   number: number;
   rule: Rule;
@@ -46,7 +46,7 @@ export interface Grant {
 }
 
 /** The order in which one remembered rule has moved by one; null where it cannot. */
-export function moved(rules: readonly RuleView[], number: number, by: -1 | 1): number[] | null {
+export function moveRule(rules: readonly RuleView[], number: number, by: -1 | 1): number[] | null {
   const order = rules.map((one) => one.number).filter((each) => each !== null);
   const at = order.indexOf(number);
   const to = at + by;
@@ -55,7 +55,7 @@ export function moved(rules: readonly RuleView[], number: number, by: -1 | 1): n
 }
 
 /** Arguments as somebody wrote them; undefined where they are no object. */
-export function argumentsOf(text: string): Record<string, unknown> | undefined {
+export function parseCallArguments(text: string): Record<string, unknown> | undefined {
   if (!text.trim()) return {};
   try {
     const value: unknown = JSON.parse(text);
@@ -66,7 +66,7 @@ export function argumentsOf(text: string): Record<string, unknown> | undefined {
 }
 
 /** A first try at arguments: those that a call needs, empty. */
-export function blank(schema: unknown): string {
+export function blankArguments(schema: unknown): string {
   const told = schema as { properties?: Record<string, { type?: string }>; required?: string[] } | null;
   const needed = told?.required ?? [];
   const empty = (type: string | undefined): unknown => (type === "integer" || type === "number" ? 0 : type === "boolean" ? false : type === "array" ? [] : type === "object" ? {} : "");

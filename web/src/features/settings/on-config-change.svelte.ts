@@ -5,7 +5,7 @@ import { untrack } from "svelte";
 import { app } from "../../state/app-state.svelte";
 
 /** Does it now, and again after each change, wherever that came from. */
-export function configured(work: () => unknown): void {
+export function onConfigChange(work: () => unknown): void {
   $effect(() => {
     void app.configured;
     untrack(work);

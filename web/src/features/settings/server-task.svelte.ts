@@ -2,7 +2,7 @@
 
 import { Problem } from "../../net/api";
 
-export class Task {
+export class ServerTask {
   busy = $state(false);
   problem = $state.raw<Problem | null>(null);
   #last: Promise<unknown> = Promise.resolve();

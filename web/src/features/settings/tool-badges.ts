@@ -1,6 +1,6 @@
 /** Tools as the server tells them, and how their badges look. */
 
-export interface Tool {
+export interface ToolView {
   name: string;
   plugin: string;
   description: string;

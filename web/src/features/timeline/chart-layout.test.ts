@@ -2,17 +2,17 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { axis, type Lane, type Span } from "./spans";
-import { laid, ticks, towards } from "./chart-layout";
+import { buildTimeAxis, type Lane, type Span } from "./spans";
+import { layOutLanes, listTicks, findNeighbour } from "./chart-layout";
 
 function span(lane: Lane, seq: number, from: number, to: number, row = 0): Span {
   return { lane, row, from, to, open: false, label: `${lane} ${seq}`, tone: "plain", turn: "t", seqs: [seq] };
 }
 
 const SPANS = [span("turn", 1, 0, 1000), span("model", 2, 10, 200), span("model", 5, 600, 900), span("tool", 3, 210, 580), span("tool", 4, 220, 300, 1)];
-const SCALE = axis([0, 10, 200, 210, 580, 1000].map((ts, at) => ({ ts, seq: at + 1 }) as SylphEvent));
-const { lanes, height } = laid(SPANS, SCALE);
-const go = (from: Span, key: string): string => towards(lanes, from, key)?.span.label ?? "";
+const SCALE = buildTimeAxis([0, 10, 200, 210, 580, 1000].map((ts, at) => ({ ts, seq: at + 1 }) as SylphEvent));
+const { lanes, height } = layOutLanes(SPANS, SCALE);
+const go = (from: Span, key: string): string => findNeighbour(lanes, from, key)?.span.label ?? "";
 
 it("lays lanes one below the other, as high as they need", () => {
   expect(lanes.map((lane) => lane.lane)).toEqual(["turn", "phase", "model", "tool", "ask"]);
@@ -35,7 +35,7 @@ it("goes along a lane and from lane to lane by keys, over empty ones", () => {
 it("marks time so that it can be read, however far one looks in", () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-6, max: 50, noNaN: true }), fc.integer({ min: 0, max: 1e9 }), (perMs, from) => {
-      const made = ticks(from, from + 1200 / perMs, perMs);
+      const made = listTicks(from, from + 1200 / perMs, perMs);
       expect(made.length).toBeLessThanOrEqual(13);
       made.slice(1).forEach((at, index) => expect((at - (made[index] ?? 0)) * perMs).toBeGreaterThan(109));
     }),

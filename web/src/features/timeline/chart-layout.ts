@@ -1,13 +1,13 @@
 /** How the picture of a session is laid out and gone through. */
 
-import { type Axis, LANES, type Lane, type Span } from "./spans";
+import { type TimeAxis, LANES, type Lane, type Span } from "./spans";
 
-export const ROW = 24;
-export const HEAD = 20;
-export const TOP = 24;
+export const ROW_HEIGHT = 24;
+export const LANE_HEAD_HEIGHT = 20;
+export const CHART_TOP = 24;
 
 /** A span with its place on the axis, in milliseconds of the axis. */
-export interface Placed {
+export interface PlacedSpan {
   span: Span;
   from: number;
   to: number;
@@ -15,14 +15,14 @@ export interface Placed {
   y: number;
 }
 
-export interface LaneView {
+export interface LaneLayout {
   lane: Lane;
   top: number;
-  spans: Placed[];
+  spans: PlacedSpan[];
 }
 
-export function laid(spans: readonly Span[], scale: Axis): { lanes: LaneView[]; height: number } {
-  let top = TOP;
+export function layOutLanes(spans: readonly Span[], scale: TimeAxis): { lanes: LaneLayout[]; height: number } {
+  let top = CHART_TOP;
   const byLane = Map.groupBy(spans, (span) => span.lane);
   const lanes = LANES.map((lane) => {
     const mine = byLane.get(lane) ?? [];
@@ -30,33 +30,33 @@ export function laid(spans: readonly Span[], scale: Axis): { lanes: LaneView[]; 
       lane,
       top,
       spans: mine
-        .map((span) => ({ span, from: scale.place(span.from), to: scale.place(span.to), y: top + HEAD + span.row * ROW }))
+        .map((span) => ({ span, from: scale.place(span.from), to: scale.place(span.to), y: top + LANE_HEAD_HEIGHT + span.row * ROW_HEIGHT }))
         .sort((a, b) => a.from - b.from || a.to - b.to),
     };
-    top += HEAD + (1 + mine.reduce((most, span) => Math.max(most, span.row), 0)) * ROW;
+    top += LANE_HEAD_HEIGHT + (1 + mine.reduce((most, span) => Math.max(most, span.row), 0)) * ROW_HEIGHT;
     return place;
   });
   return { lanes, height: top };
 }
 
-const STEPS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
+const TICK_STEPS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
 
 /** Where marks of time stand: regular on the axis, and not closer than can be read. */
-export function ticks(from: number, to: number, perMs: number, apart = 110): number[] {
-  const step = STEPS.find((one) => one * perMs >= apart) ?? apart / perMs;
+export function listTicks(from: number, to: number, perMs: number, apart = 110): number[] {
+  const step = TICK_STEPS.find((one) => one * perMs >= apart) ?? apart / perMs;
   const made: number[] = [];
   for (let at = Math.ceil(Math.max(0, from) / step) * step; at <= to && made.length < 200; at += step) made.push(at);
   return made;
 }
 
-export function clock(ts: number, perMs: number): string {
+export function formatClock(ts: number, perMs: number): string {
   const date = new Date(ts);
   const time = date.toLocaleTimeString([], { hourCycle: "h23" });
   return perMs > 0.11 ? `${time}.${String(date.getMilliseconds()).padStart(3, "0")}` : time;
 }
 
 /** The span that an arrow key leads to: along the lane, or to what lies nearest in the lane above or below. */
-export function towards(lanes: readonly LaneView[], current: Span, key: string): Placed | null {
+export function findNeighbour(lanes: readonly LaneLayout[], current: Span, key: string): PlacedSpan | null {
   const at = lanes.findIndex((lane) => lane.lane === current.lane);
   const mine = lanes[at]?.spans ?? [];
   const index = mine.findIndex((one) => one.span.seqs[0] === current.seqs[0]);
@@ -68,14 +68,14 @@ export function towards(lanes: readonly LaneView[], current: Span, key: string):
   if (key === "End") return mine.at(-1) ?? null;
   const by = key === "ArrowDown" ? 1 : -1;
   for (let lane = at + by; lanes[lane]; lane += by) {
-    const found = nearest(lanes[lane]?.spans ?? [], here);
+    const found = findNearest(lanes[lane]?.spans ?? [], here);
     if (found) return found;
   }
   return null;
 }
 
-function nearest(spans: readonly Placed[], to: Placed): Placed | null {
-  let best: Placed | null = null;
+function findNearest(spans: readonly PlacedSpan[], to: PlacedSpan): PlacedSpan | null {
+  let best: PlacedSpan | null = null;
   let least = Infinity;
   for (const one of spans) {
     const far = Math.max(0, one.from - to.to, to.from - one.to) * 1e6 + Math.abs(one.from - to.from);

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { Fold, folded } from "../../log/session-fold";
-import { factAt, past } from "./past-session";
+import { SessionFold, foldSession } from "../../log/session-fold";
+import { findFactIndex, foldPastSession } from "./past-session";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 
@@ -15,13 +15,13 @@ function recording(name: string): SylphEvent[] {
 }
 
 const FACTS = recording("approvals.ndjson");
-const NOW = folded("s", FACTS);
+const NOW = foldSession("s", FACTS);
 
 it("is at every fact what the fold was there", () => {
-  const fold = new Fold("s");
+  const fold = new SessionFold("s");
   for (const fact of FACTS) {
-    fold.take([fact]);
-    const made = past("s", FACTS, fact.seq, NOW, 1000);
+    fold.applyEvents([fact]);
+    const made = foldPastSession("s", FACTS, fact.seq, NOW, 1000);
     expect(made.session.state).toBe(fold.session.state);
     expect(made.items).toEqual(fold.session.turns.flatMap((turn) => turn.items));
   }
@@ -29,19 +29,19 @@ it("is at every fact what the fold was there", () => {
 
 it("begins where the facts begin, and shows the end of much", () => {
   const end = FACTS.at(-1)?.seq ?? 0;
-  const all = past("s", FACTS, end, NOW, 1000).items.length;
-  expect(past("s", FACTS, end, NOW, 1)).toMatchObject({ before: all - 1 });
-  expect(past("s", FACTS.slice(3), end, NOW).session.seq).toBe(end);
-  expect(past("s", [], 0, NOW).items).toEqual([]);
+  const all = foldPastSession("s", FACTS, end, NOW, 1000).items.length;
+  expect(foldPastSession("s", FACTS, end, NOW, 1)).toMatchObject({ before: all - 1 });
+  expect(foldPastSession("s", FACTS.slice(3), end, NOW).session.seq).toBe(end);
+  expect(foldPastSession("s", [], 0, NOW).items).toEqual([]);
 });
 
 it.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("says the same of %s where not all of it is loaded", (name) => {
   const facts = recording(name);
-  const now = folded("s", facts);
+  const now = foldSession("s", facts);
   for (let from = 1; from < facts.length; from += 7) {
     for (let upto = from; upto < facts.length; upto += 5) {
-      const { session, cost } = past("s", facts.slice(from), facts[upto]?.seq ?? 0, now);
-      const whole = past("s", facts, facts[upto]?.seq ?? 0, now);
+      const { session, cost } = foldPastSession("s", facts.slice(from), facts[upto]?.seq ?? 0, now);
+      const whole = foldPastSession("s", facts, facts[upto]?.seq ?? 0, now);
       const { model, mode, state } = whole.session;
       expect(session).toMatchObject({ model, mode, state });
       const copied = facts.some((fact, at) => fact.type === "session.forked" && at > upto);
@@ -52,5 +52,5 @@ it.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("says th
 
 it("finds the fact of a moment", () => {
   const facts = [10, 20, 20, 30].map((ts, at) => ({ ts, seq: at + 1 }) as SylphEvent);
-  expect([5, 10, 25, 20, 99].map((ts) => factAt(facts, ts))).toEqual([0, 0, 2, 2, 3]);
+  expect([5, 10, 25, 20, 99].map((ts) => findFactIndex(facts, ts))).toEqual([0, 0, 2, 2, 3]);
 });

@@ -1,41 +1,41 @@
 /** A session as it was at one of its facts. */
 
 import type { SylphEvent } from "../../log/events";
-import { Fold } from "../../log/session-fold";
-import type { Item, Session } from "../../log/session";
+import { SessionFold } from "../../log/session-fold";
+import type { TurnItem, Session } from "../../log/session";
 
-export interface Past {
+export interface PastSession {
   session: Session;
   /** Micro-dollars; null where that cannot be known. */
   cost: number | null;
   /** The end of the conversation, as far as it is shown. */
-  items: Item[];
+  items: TurnItem[];
   /** How much stands before that. */
   before: number;
 }
 
 /** `now` is the session as it is: it knows what the facts that are not loaded would tell. */
-export function past(id: string, facts: readonly SylphEvent[], upto: number, now: Session, most = 40): Past {
-  const fold = new Fold(id, facts[0]?.seq ?? 1);
-  fold.take(facts.filter((fact) => fact.seq <= upto));
+export function foldPastSession(id: string, facts: readonly SylphEvent[], upto: number, now: Session, most = 40): PastSession {
+  const fold = new SessionFold(id, facts[0]?.seq ?? 1);
+  fold.applyEvents(facts.filter((fact) => fact.seq <= upto));
   const session = fold.session;
   const all = session.turns.flatMap((turn) => turn.items);
   const whole = (facts[0]?.seq ?? 1) <= 1;
-  if (!whole) Object.assign(session, known(facts, upto, now));
-  const cost = whole ? session.cost : spent(facts, upto, now.cost);
+  if (!whole) Object.assign(session, settingsAt(facts, upto, now));
+  const cost = whole ? session.cost : costAt(facts, upto, now.cost);
   return { session, cost, items: all.slice(-most), before: Math.max(0, all.length - most) };
 }
 
-function known(facts: readonly SylphEvent[], upto: number, now: Session): Partial<Session> {
+function settingsAt(facts: readonly SylphEvent[], upto: number, now: Session): Partial<Session> {
   return {
-    model: at(facts, upto, now.model, (fact) => (fact.type === "session.model" ? [fact.data.was, fact.data.model] : null)),
-    mode: at(facts, upto, now.mode, (fact) => (fact.type === "session.mode" ? [fact.data.was, fact.data.mode] : null)),
-    state: at(facts, upto, now.state, (fact) => (fact.type === "state.changed" ? [fact.data.was, fact.data.to] : null)),
+    model: valueAt(facts, upto, now.model, (fact) => (fact.type === "session.model" ? [fact.data.was, fact.data.model] : null)),
+    mode: valueAt(facts, upto, now.mode, (fact) => (fact.type === "session.mode" ? [fact.data.was, fact.data.mode] : null)),
+    state: valueAt(facts, upto, now.state, (fact) => (fact.type === "state.changed" ? [fact.data.was, fact.data.to] : null)),
   };
 }
 
 /** What was so at a fact: as the last change before it says, or the next one of what was before it, or as it is now. */
-function at<T>(facts: readonly SylphEvent[], upto: number, now: T, change: (fact: SylphEvent) => [T, T] | null): T {
+function valueAt<T>(facts: readonly SylphEvent[], upto: number, now: T, change: (fact: SylphEvent) => [T, T] | null): T {
   let found: T | undefined;
   for (const fact of facts) {
     const made = change(fact);
@@ -47,7 +47,7 @@ function at<T>(facts: readonly SylphEvent[], upto: number, now: T, change: (fact
 }
 
 /** What was spent by then: all of it without what came later. A copy begins to count anew. */
-function spent(facts: readonly SylphEvent[], upto: number, now: number): number | null {
+function costAt(facts: readonly SylphEvent[], upto: number, now: number): number | null {
   let cost = now;
   for (const fact of facts) {
     if (fact.seq <= upto) continue;
@@ -58,7 +58,7 @@ function spent(facts: readonly SylphEvent[], upto: number, now: number): number 
 }
 
 /** The index of the last fact that had happened at a time. */
-export function factAt(facts: readonly SylphEvent[], ts: number): number {
+export function findFactIndex(facts: readonly SylphEvent[], ts: number): number {
   const after = facts.findIndex((fact) => fact.ts > ts);
   return after < 0 ? facts.length - 1 : Math.max(0, after - 1);
 }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { axis, spans } from "./spans";
+import { buildTimeAxis, buildSpans } from "./spans";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 const RECORDINGS = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));
@@ -19,7 +19,7 @@ describe.each(RECORDINGS)("%s", (name) => {
   const facts = recording(name);
 
   it("has a span for every turn, model call, tool call and question", () => {
-    const made = spans(facts);
+    const made = buildSpans(facts);
     const count = (type: string): number => facts.filter((fact) => fact.type === type).length;
     const lanes = (lane: string): number => made.filter((span) => span.lane === lane).length;
     expect(lanes("turn")).toBe(count("turn.started"));
@@ -29,7 +29,7 @@ describe.each(RECORDINGS)("%s", (name) => {
   });
 
   it("lays nothing over anything else in a row", () => {
-    const rows = Map.groupBy(spans(facts), (span) => `${span.lane} ${span.row}`);
+    const rows = Map.groupBy(buildSpans(facts), (span) => `${span.lane} ${span.row}`);
     for (const row of rows.values()) {
       const sorted = row.sort((a, b) => a.from - b.from || a.to - b.to);
       sorted.forEach((span, at) => expect(span.from).toBeGreaterThanOrEqual(sorted[at - 1]?.to ?? 0));
@@ -37,7 +37,7 @@ describe.each(RECORDINGS)("%s", (name) => {
   });
 
   it("keeps the order of time on its axis, and finds the way back", () => {
-    const scale = axis(facts);
+    const scale = buildTimeAxis(facts);
     let before = 0;
     for (const { ts } of [...facts].sort((a, b) => a.ts - b.ts)) {
       expect(scale.place(ts)).toBeGreaterThanOrEqual(before);
@@ -50,13 +50,13 @@ describe.each(RECORDINGS)("%s", (name) => {
 
 it("ends what was under way in the original where the copy was made", () => {
   const facts = recording("fork.ndjson").map((fact) => (fact.seq < 12 ? fact : { ...fact, ts: fact.ts + 840_000 }));
-  const turn = spans(facts).find((span) => span.lane === "turn");
+  const turn = buildSpans(facts).find((span) => span.lane === "turn");
   expect(turn?.to).toBe(facts[10]?.ts);
   expect(turn?.tone).toBe("warn");
 });
 
 it("shows what was stopped as stopped, not as gone wrong", () => {
-  const made = spans(recording("stopped.ndjson"));
+  const made = buildSpans(recording("stopped.ndjson"));
   expect(made.filter((span) => span.tone === "bad")).toEqual([]);
 });
 
@@ -64,7 +64,7 @@ it("cuts long pauses, however many there are", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 100_000_000 }), { minLength: 2, maxLength: 50 }), (times) => {
       const facts = times.sort((a, b) => a - b).map((ts, at) => ({ ts, seq: at + 1 }) as SylphEvent);
-      expect(axis(facts, 1000).length).toBeLessThanOrEqual(1000 * (times.length - 1));
+      expect(buildTimeAxis(facts, 1000).length).toBeLessThanOrEqual(1000 * (times.length - 1));
     }),
   );
 });

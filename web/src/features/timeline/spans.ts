@@ -4,7 +4,7 @@ import type { SylphEvent } from "../../log/events";
 
 export const LANES = ["turn", "phase", "model", "tool", "ask"] as const;
 export type Lane = (typeof LANES)[number];
-export type Tone = "plain" | "good" | "warn" | "bad";
+export type SpanTone = "plain" | "good" | "warn" | "bad";
 
 export interface Span {
   lane: Lane;
@@ -15,25 +15,25 @@ export interface Span {
   to: number;
   open: boolean;
   label: string;
-  tone: Tone;
+  tone: SpanTone;
   turn: string;
   /** The facts it is made of. */
   seqs: number[];
 }
 
 /** An axis without the hours in which nothing happened: each is cut down to `pause`. */
-export interface Axis {
+export interface TimeAxis {
   length: number;
   place(ts: number): number;
   time(place: number): number;
   cuts: { at: number; ms: number }[];
 }
 
-type Open = Map<string, Span>;
+type OpenSpans = Map<string, Span>;
 
-export function spans(facts: readonly SylphEvent[]): Span[] {
+export function buildSpans(facts: readonly SylphEvent[]): Span[] {
   const made: Span[] = [];
-  const open: Open = new Map();
+  const open: OpenSpans = new Map();
   const begin = (key: string, lane: Lane, event: SylphEvent, label: string): void => {
     const span: Span = {
       lane, row: 0, from: event.ts, to: event.ts, open: true, label, tone: "plain", turn: event.turn, seqs: [event.seq],
@@ -41,7 +41,7 @@ export function spans(facts: readonly SylphEvent[]): Span[] {
     made.push(span);
     open.set(key, span);
   };
-  const end = (key: string, event: SylphEvent, tone: Tone): void => {
+  const end = (key: string, event: SylphEvent, tone: SpanTone): void => {
     const span = open.get(key);
     if (!span) return;
     open.delete(key);
@@ -59,20 +59,20 @@ export function spans(facts: readonly SylphEvent[]): Span[] {
     if (ending) killed.push(ending);
     // What was under way in the original was not in the copy.
     if (event.type === "session.forked" && before) for (const key of open.keys()) end(key, before, "warn");
-    step(event, open, begin, end);
+    applyFact(event, open, begin, end);
     if (event.type === "turn.ended" && event.data.outcome === "cancelled") for (const span of killed) span.tone = "warn";
     before = event;
   }
   const last = facts.at(-1)?.ts ?? 0;
   for (const span of open.values()) span.to = Math.max(span.from, last);
-  return stacked(made);
+  return assignRows(made);
 }
 
-function step(
+function applyFact(
   event: SylphEvent,
-  open: Open,
+  open: OpenSpans,
   begin: (key: string, lane: Lane, event: SylphEvent, label: string) => void,
-  end: (key: string, event: SylphEvent, tone: Tone) => void,
+  end: (key: string, event: SylphEvent, tone: SpanTone) => void,
 ): void {
   switch (event.type) {
     case "turn.started":
@@ -115,7 +115,7 @@ function step(
 }
 
 /** Gives each span the first row of its lane that is free when it begins. */
-function stacked(made: Span[]): Span[] {
+function assignRows(made: Span[]): Span[] {
   const ends = new Map<Lane, number[]>();
   for (const span of [...made].sort((a, b) => a.from - b.from)) {
     const rows = ends.get(span.lane) ?? [];
@@ -128,9 +128,9 @@ function stacked(made: Span[]): Span[] {
 }
 
 /** Pieces of the axis: from `start` on it lies at `at`, `1` wide per millisecond. */
-export function axis(facts: readonly SylphEvent[], pause = 5_000): Axis {
+export function buildTimeAxis(facts: readonly SylphEvent[], pause = 5_000): TimeAxis {
   const pieces: { start: number; at: number }[] = [];
-  const cuts: Axis["cuts"] = [];
+  const cuts: TimeAxis["cuts"] = [];
   let before = facts[0]?.ts ?? 0;
   let at = 0;
   pieces.push({ start: before, at });

@@ -1,16 +1,16 @@
 /** Facts of what models did. */
 
 import type { SylphEvent } from "../events";
-import type { Sheet } from "../session-builder";
+import type { SessionBuilder } from "../session-builder";
 
-export function thought(sheet: Sheet, event: SylphEvent): boolean {
+export function foldModelFact(sheet: SessionBuilder, event: SylphEvent): boolean {
   const session = sheet.session;
   switch (event.type) {
     case "model.requested":
-      sheet.dropped = [];
-      sheet.asked = event.ts;
+      sheet.withdrawnInputs = [];
+      sheet.modelAskedAt = event.ts;
       if (event.data.role === undefined || event.data.role === "main") {
-        sheet.hush();
+        sheet.clearLive();
         session.window = event.data.window ?? session.window;
       }
       return true;
@@ -26,7 +26,7 @@ export function thought(sheet: Sheet, event: SylphEvent): boolean {
       session.unpriced ||= data.cost === undefined || data.cost === null;
       if (data.role !== undefined && data.role !== "main") return true;
       session.context = (usage.input ?? 0) + (usage.output ?? 0) || session.context;
-      sheet.hush();
+      sheet.clearLive();
       if (data.text || data.reasoning) {
         turn.items.push({
           kind: "told",
@@ -45,32 +45,32 @@ export function thought(sheet: Sheet, event: SylphEvent): boolean {
       return true;
     }
     case "model.failed":
-      failed(sheet, event);
+      foldModelFailure(sheet, event);
       return true;
     case "model.fell_back":
-      sheet.note(event, event.data.to ? "warn" : "bad", event.data.to || event.data.trouble.message);
+      sheet.addNote(event, event.data.to ? "warn" : "bad", event.data.to || event.data.trouble.message);
       return true;
     case "compaction.made":
       session.context = event.data.tokens_after;
-      sheet.note(event, "plain", event.data.summary);
+      sheet.addNote(event, "plain", event.data.summary);
       return true;
     case "compaction.failed":
-      sheet.note(event, "warn", event.data.trouble.message);
+      sheet.addNote(event, "warn", event.data.trouble.message);
       return true;
     case "budget.warned":
     case "budget.stopped":
     case "budget.exceeded":
-      sheet.note(event, event.type === "budget.warned" ? "warn" : "bad", "");
+      sheet.addNote(event, event.type === "budget.warned" ? "warn" : "bad", "");
       return true;
   }
   return false;
 }
 
-function failed(sheet: Sheet, event: SylphEvent & { type: "model.failed" }): void {
+function foldModelFailure(sheet: SessionBuilder, event: SylphEvent & { type: "model.failed" }): void {
   const { role, cost, partial, trouble, model, retry_ms: again } = event.data;
   const over = again === undefined || again === null;
   sheet.session.cost += cost ?? 0;
-  if (role === undefined || role === "main") sheet.hush();
+  if (role === undefined || role === "main") sheet.clearLive();
   // Where there is another try, it says all of it anew.
   if (over && partial?.trim() && (role === undefined || role === "main")) {
     sheet.turn(event).items.push({
@@ -78,5 +78,5 @@ function failed(sheet: Sheet, event: SylphEvent & { type: "model.failed" }): voi
     });
   }
   // That somebody stopped it is no failure; the end of the turn tells it.
-  if (trouble.kind !== "cancelled") sheet.note(event, over ? "bad" : "warn", trouble.message);
+  if (trouble.kind !== "cancelled") sheet.addNote(event, over ? "bad" : "warn", trouble.message);
 }

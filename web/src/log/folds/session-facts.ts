@@ -1,9 +1,9 @@
 /** Facts of what the session itself is. */
 
 import type { SylphEvent } from "../events";
-import type { Sheet } from "../session-builder";
+import type { SessionBuilder } from "../session-builder";
 
-export function about(sheet: Sheet, event: SylphEvent): boolean {
+export function foldSessionFact(sheet: SessionBuilder, event: SylphEvent): boolean {
   const session = sheet.session;
   switch (event.type) {
     case "session.created":
@@ -22,10 +22,10 @@ export function about(sheet: Sheet, event: SylphEvent): boolean {
       Object.assign(session, { queue: [], archived: false, pinned: false, deleted: false, cost: 0, unpriced: false });
       session.usage = { input: 0, output: 0, cached: 0, reasoning: 0, written: 0 };
       sheet.inputs.clear();
-      sheet.dropped = [];
-      sheet.left = sheet.before;
-      sheet.close();
-      sheet.note(event, "plain", event.data.parent);
+      sheet.withdrawnInputs = [];
+      sheet.lastTsBeforeFork = sheet.previousTs;
+      sheet.closeQuestions();
+      sheet.addNote(event, "plain", event.data.parent);
       return true;
     case "session.archived":
       session.archived = event.data.archived;
@@ -42,15 +42,15 @@ export function about(sheet: Sheet, event: SylphEvent): boolean {
       return true;
     case "session.mode":
       session.mode = event.data.mode;
-      sheet.note(event, "plain", event.data.mode);
+      sheet.addNote(event, "plain", event.data.mode);
       return true;
     case "session.sandbox":
       session.sandbox = event.data.on;
-      sheet.note(event, event.data.on ? "plain" : "warn", event.data.on ? "on" : "off");
+      sheet.addNote(event, event.data.on ? "plain" : "warn", event.data.on ? "on" : "off");
       return true;
     case "session.model":
       session.model = event.data.model;
-      sheet.note(event, "plain", event.data.model);
+      sheet.addNote(event, "plain", event.data.model);
       return true;
     case "session.role":
       session.roles = { ...session.roles, [event.data.role]: event.data.model };
@@ -61,7 +61,7 @@ export function about(sheet: Sheet, event: SylphEvent): boolean {
     case "state.changed": {
       session.state = event.data.to;
       const last = session.turns.at(-1);
-      if (last?.last && last.id === event.turn) sheet.touch(last).last = event.seq;
+      if (last?.last && last.id === event.turn) sheet.copyTurn(last).last = event.seq;
       return true;
     }
     case "plan.updated":

@@ -1,11 +1,11 @@
 /** Signals: what is being said and printed just now, and is not kept. */
 
 import type { SylphEvent } from "../events";
-import type { Sheet } from "../session-builder";
+import type { SessionBuilder } from "../session-builder";
 
-const SHOWN = 200_000;
+const MAX_LIVE_OUTPUT = 200_000;
 
-export function signal(sheet: Sheet, event: SylphEvent): void {
+export function applySignal(sheet: SessionBuilder, event: SylphEvent): void {
   const live = sheet.session.live;
   switch (event.type) {
     case "delta.text":
@@ -22,7 +22,7 @@ export function signal(sheet: Sheet, event: SylphEvent): void {
       break;
     }
     case "tool.output":
-      sheet.call(event.data.call, (call) => (call.live = tail(call.live + event.data.text)));
+      sheet.call(event.data.call, (call) => (call.live = keepTail(call.live + event.data.text)));
       break;
     case "progress":
       live.progress = event.data.text;
@@ -35,12 +35,12 @@ export function signal(sheet: Sheet, event: SylphEvent): void {
       break;
     }
     case "session.failed":
-      sheet.note(event, "bad", event.data.trouble.message);
+      sheet.addNote(event, "bad", event.data.trouble.message);
       break;
   }
 }
 
 /** The end of what a call prints: a page is no place for gigabytes. */
-function tail(text: string): string {
-  return text.length > SHOWN ? text.slice(-SHOWN / 2) : text;
+function keepTail(text: string): string {
+  return text.length > MAX_LIVE_OUTPUT ? text.slice(-MAX_LIVE_OUTPUT / 2) : text;
 }

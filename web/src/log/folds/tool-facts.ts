@@ -1,16 +1,16 @@
 /** Facts of what tools did, and of what people were asked about it. */
 
 import type { Asked, SylphEvent } from "../events";
-import type { Call, Question } from "../session";
-import type { Sheet } from "../session-builder";
+import type { ToolCall, SessionQuestion } from "../session";
+import type { SessionBuilder } from "../session-builder";
 
-const YES: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);
+const ALLOWING_ANSWERS: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);
 
-export function acted(sheet: Sheet, event: SylphEvent): boolean {
+export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean {
   const session = sheet.session;
   switch (event.type) {
     case "tool.called": {
-      const call = called(event.data.call, event.data.name, event.data.arguments, event.seq, event.ts);
+      const call = newToolCall(event.data.call, event.data.name, event.data.arguments, event.seq, event.ts);
       session.calls.set(call.id, call);
       session.live.args = [];
       sheet.turn(event).items.push({ kind: "called", seq: event.seq, ts: event.ts, call });
@@ -60,13 +60,13 @@ export function acted(sheet: Sheet, event: SylphEvent): boolean {
       sheet.undos.set(event.data.id, { calls: event.data.calls ?? [], redo: event.data.redo ?? "" });
       return true;
     case "files.restored":
-      session.redo = sheet.restored(event.data.undo) ? "" : event.data.undo;
-      sheet.note(event, "plain", "");
+      session.redo = sheet.markRestored(event.data.undo) ? "" : event.data.undo;
+      sheet.addNote(event, "plain", "");
       return true;
     case "asked": {
       const question = { seq: event.seq, ts: event.ts, asked: event.data, answer: "", reason: "", by: "", via: "", open: true, turn: event.turn };
       session.questions = new Map(session.questions).set(event.data.id, question);
-      for (const id of callsOf(event.data)) {
+      for (const id of listCallIds(event.data)) {
         sheet.call(id, (call) => (call.state = call.state === "called" ? "waiting" : call.state === "running" ? "asking" : call.state));
       }
       return true;
@@ -77,7 +77,7 @@ export function acted(sheet: Sheet, event: SylphEvent): boolean {
         const { answer, reason, by, via } = event.data;
         const settled = { ...known, answer, reason: reason ?? "", by: by ?? "", via: via ?? "", open: false };
         session.questions = new Map(session.questions).set(event.data.id, settled);
-        answered(sheet, settled);
+        settleCalls(sheet, settled);
       }
       return true;
     }
@@ -86,23 +86,23 @@ export function acted(sheet: Sheet, event: SylphEvent): boolean {
 }
 
 /** The calls of a question wait no longer, although others may still. */
-function answered(sheet: Sheet, question: Question): void {
-  const open = [...sheet.session.questions.values()].filter((one) => one.open).flatMap((one) => callsOf(one.asked));
-  for (const id of callsOf(question.asked)) {
+function settleCalls(sheet: SessionBuilder, question: SessionQuestion): void {
+  const open = [...sheet.session.questions.values()].filter((one) => one.open).flatMap((one) => listCallIds(one.asked));
+  for (const id of listCallIds(question.asked)) {
     if (open.includes(id)) continue;
     sheet.call(id, (call) => {
       if (call.state === "asking") call.state = "running";
-      else if (call.state === "waiting") call.state = YES.has(question.answer) ? "called" : "refused";
+      else if (call.state === "waiting") call.state = ALLOWING_ANSWERS.has(question.answer) ? "called" : "refused";
     });
   }
 }
 
 /** The calls that a question is about. */
-function callsOf(asked: Asked): string[] {
+function listCallIds(asked: Asked): string[] {
   return asked.calls?.length ? asked.calls : asked.call ? [asked.call] : [];
 }
 
-function called(id: string, name: string, given: string, seq: number, ts: number): Call {
+function newToolCall(id: string, name: string, given: string, seq: number, ts: number): ToolCall {
   return {
     id,
     name,

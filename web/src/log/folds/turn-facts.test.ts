@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 import type { Bodies, SylphEvent, Wire } from "../events";
-import { Fold, folded } from "../session-fold";
-import type { Call, Session } from "../session";
-import { spans } from "../../features/timeline/spans";
+import { SessionFold, foldSession } from "../session-fold";
+import type { ToolCall, Session } from "../session";
+import { buildSpans } from "../../features/timeline/spans";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 
@@ -41,23 +41,23 @@ class Script {
   }
 
   get session(): Session {
-    return folded("s", this.events);
+    return foldSession("s", this.events);
   }
 }
 
-const calls = (session: Session): Record<string, Call["state"]> => Object.fromEntries([...session.calls].map(([id, call]) => [id, call.state]));
+const calls = (session: Session): Record<string, ToolCall["state"]> => Object.fromEntries([...session.calls].map(([id, call]) => [id, call.state]));
 const kinds = (session: Session, at = 0): string[] => session.turns[at]?.items.map((item) => item.kind) ?? [];
 const CUT = { kind: "cancelled", message: "The answer was cut off." };
 
 describe("a stop", () => {
   it("keeps what was said until then, as unfinished, and is no failure", () => {
-    const [turn] = folded("s", recording("stopped")).turns;
+    const [turn] = foldSession("s", recording("stopped")).turns;
     expect(turn?.items.at(-1)).toMatchObject({ kind: "told", text: "Once the", cut: true });
     expect(turn?.items.some((item) => item.kind === "note")).toBe(false);
   });
 
   it("keeps half an answer whose connection broke, and tells why", () => {
-    const turn = folded("s", recording("troubled")).turns.find((one) => one.id === "t2");
+    const turn = foldSession("s", recording("troubled")).turns.find((one) => one.id === "t2");
     expect(turn?.items.slice(1)).toMatchObject([{ kind: "told", text: "Half of it is lo", cut: true }, { kind: "note", tone: "bad" }]);
   });
 
@@ -69,7 +69,7 @@ describe("a stop", () => {
   });
 
   it("stops calls instead of failing them", () => {
-    const session = folded("s", recording("stopped"));
+    const session = foldSession("s", recording("stopped"));
     expect(calls(session)).toEqual({ t2_c1: "stopped", t2_c2: "stopped", t3_c1: "stopped" });
   });
 
@@ -88,7 +88,7 @@ describe("a stop", () => {
     script.end("cancelled", "cancelled");
     expect(calls(script.session)).toEqual({ c1: "failed", c2: "failed", c3: "stopped" });
     expect(script.session.calls.get("c3")).toMatchObject({ exit: 143, output: "one", ms: 510 });
-    expect(spans(script.events).filter((span) => span.lane === "tool").map((span) => span.tone)).toEqual(["bad", "bad", "warn"]);
+    expect(buildSpans(script.events).filter((span) => span.lane === "tool").map((span) => span.tone)).toEqual(["bad", "bad", "warn"]);
   });
 
   it("keeps a message that the work did not hear any more", () => {
@@ -104,13 +104,13 @@ describe("a stop", () => {
     const script = new Script().begin().add("input.received", { id: "i2", text: "no", delivery: "follow" }).add("input.cancelled", { id: "i2" });
     script.add("model.requested", { model: "m", round: 2 }).end("cancelled", "cancelled");
     expect(kinds(script.session)).toEqual(["said"]);
-    expect(kinds(folded("s", recording("steering")))).toEqual(["said", "called", "said", "told"]);
+    expect(kinds(foldSession("s", recording("steering")))).toEqual(["said", "called", "said", "told"]);
   });
 });
 
 describe("a copy", () => {
   it("can begin after the last fact of a turn", () => {
-    const session = folded("s", recording("fork"));
+    const session = foldSession("s", recording("fork"));
     expect(session.turns.map((turn) => [turn.id, turn.last]).filter(([id]) => id)).toEqual([["t1", 14], ["t2", 29], ["t3", 39]]);
   });
 
@@ -131,21 +131,21 @@ describe("a turn that goes on after a crash", () => {
   const resumed = [...running.events, { ...running.events[2], seq: 6, type: "turn.resumed", data: { attempt: 1 } } as SylphEvent];
 
   it("prints anew", () => {
-    const fold = new Fold("s");
-    fold.take([...running.events, printed, ...resumed.slice(5), printed]);
+    const fold = new SessionFold("s");
+    fold.applyEvents([...running.events, printed, ...resumed.slice(5), printed]);
     expect(fold.session.calls.get("c1")?.live).toBe("one\n");
   });
 
   it("takes nothing over from before, where it is folded anew", () => {
-    const before = new Fold("s");
-    before.take([...running.events, printed, said]);
-    const same = new Fold("s");
-    same.take(running.events);
-    same.heard(before.session);
+    const before = new SessionFold("s");
+    before.applyEvents([...running.events, printed, said]);
+    const same = new SessionFold("s");
+    same.applyEvents(running.events);
+    same.adoptLive(before.session);
     expect([same.session.calls.get("c1")?.live, same.session.live.text]).toEqual(["one\n", "Hel"]);
-    const later = new Fold("s");
-    later.take(resumed);
-    later.heard(before.session);
+    const later = new SessionFold("s");
+    later.applyEvents(resumed);
+    later.adoptLive(before.session);
     expect([later.session.calls.get("c1")?.live, later.session.live.text]).toEqual(["", ""]);
   });
 });

@@ -1,20 +1,20 @@
 /** Facts of what people said, and of the turns that came of it. */
 
 import type { SylphEvent } from "../events";
-import type { CallState, Said, Turn } from "../session";
-import type { Sheet } from "../session-builder";
+import type { ToolCallState, UserMessage, Turn } from "../session";
+import type { SessionBuilder } from "../session-builder";
 
-const TITLE = 60;
-const UNDER_WAY: ReadonlySet<string> = new Set<CallState>(["called", "waiting", "asking", "running"]);
+const MAX_TITLE_LENGTH = 60;
+const UNDER_WAY: ReadonlySet<string> = new Set<ToolCallState>(["called", "waiting", "asking", "running"]);
 /** Exit codes above it are those of commands that a signal has ended. */
-const SIGNALLED = 128;
+const SIGNAL_EXIT_CODE = 128;
 
-export function said(sheet: Sheet, event: SylphEvent): boolean {
+export function foldTurnFact(sheet: SessionBuilder, event: SylphEvent): boolean {
   const session = sheet.session;
   switch (event.type) {
     case "input.received": {
       const { id, text, delivery, images } = event.data;
-      const said: Said = {
+      const said: UserMessage = {
         kind: "said",
         seq: event.seq,
         ts: event.ts,
@@ -26,55 +26,55 @@ export function said(sheet: Sheet, event: SylphEvent): boolean {
         lost: false,
       };
       sheet.inputs.set(id, said);
-      session.title ||= titleOf(text);
+      session.title ||= titleFromText(text);
       session.queue = [...session.queue, { id, text, follow: delivery === "follow", images: said.images }];
       return true;
     }
     case "input.delivered":
-      sheet.deliver(event, event.data.id, true);
+      sheet.deliverInput(event, event.data.id, true);
       return true;
     case "input.cancelled": {
       const input = sheet.inputs.get(event.data.id);
-      if (input && event.turn) sheet.dropped.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, lost: true });
+      if (input && event.turn) sheet.withdrawnInputs.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, lost: true });
       sheet.inputs.delete(event.data.id);
       session.queue = session.queue.filter((one) => one.id !== event.data.id);
       return true;
     }
     case "turn.started": {
-      const turn = sheet.begin(event.turn, event);
+      const turn = sheet.beginTurn(event.turn, event);
       turn.retryOf = event.data.retry_of ?? "";
-      sheet.dropped = [];
-      sheet.hush();
-      sheet.deliver(event, event.data.input, false);
+      sheet.withdrawnInputs = [];
+      sheet.clearLive();
+      sheet.deliverInput(event, event.data.input, false);
       return true;
     }
     case "turn.resumed":
-      sheet.hush();
-      sheet.anew = event.seq;
+      sheet.clearLive();
+      sheet.outputClearedAt = event.seq;
       for (const call of session.calls.values()) if (call.live) sheet.call(call.id, (one) => (one.live = ""));
       // Whoever waited for these answers is gone; the turn asks anew.
-      sheet.close();
-      sheet.note(event, "warn", "");
+      sheet.closeQuestions();
+      sheet.addNote(event, "warn", "");
       return true;
     case "turn.ended": {
       const turn = sheet.turn(event);
       // A copy that was made in the middle of it adds the end later; the work was over before.
-      turn.ended = event.data.trouble?.kind === "forked" ? Math.max(turn.began, sheet.left) : event.ts;
+      turn.ended = event.data.trouble?.kind === "forked" ? Math.max(turn.began, sheet.lastTsBeforeFork) : event.ts;
       turn.last = event.seq;
       turn.outcome = event.data.outcome;
       turn.trouble = event.data.trouble ?? null;
       turn.rounds = event.data.rounds ?? 0;
-      if (turn.outcome === "cancelled") turn.items.push(...sheet.dropped);
-      sheet.dropped = [];
-      sheet.hush();
-      sheet.close();
-      stopped(sheet, turn);
+      if (turn.outcome === "cancelled") turn.items.push(...sheet.withdrawnInputs);
+      sheet.withdrawnInputs = [];
+      sheet.clearLive();
+      sheet.closeQuestions();
+      stopOpenCalls(sheet, turn);
       return true;
     }
     case "history.rewound":
       for (const turn of session.turns) {
         if (turn.id && turn.first >= event.data.to && turn.id !== event.turn && !turn.rewound) {
-          sheet.touch(turn).rewound = true;
+          sheet.copyTurn(turn).rewound = true;
         }
       }
       return true;
@@ -83,13 +83,13 @@ export function said(sheet: Sheet, event: SylphEvent): boolean {
 }
 
 /** Calls that the end of their turn was the end of. */
-function stopped(sheet: Sheet, turn: Turn): void {
+function stopOpenCalls(sheet: SessionBuilder, turn: Turn): void {
   const cancelled = turn.outcome === "cancelled";
   for (const item of turn.items) {
     if (item.kind !== "called") continue;
     const { id, state, exit, ended } = item.call;
     // A command that was stopped has ended by a signal, in the last round.
-    const killed = cancelled && state === "failed" && exit !== null && exit > SIGNALLED && ended >= sheet.asked;
+    const killed = cancelled && state === "failed" && exit !== null && exit > SIGNAL_EXIT_CODE && ended >= sheet.modelAskedAt;
     if (!killed && !UNDER_WAY.has(state)) continue;
     sheet.call(id, (call) => {
       call.state = "stopped";
@@ -99,7 +99,7 @@ function stopped(sheet: Sheet, turn: Turn): void {
 }
 
 /** What a session is called until it has a title: its first words. */
-export function titleOf(text: string): string {
+export function titleFromText(text: string): string {
   const line = [...text.trim().replace(/\s+/g, " ")];
-  return line.length <= TITLE ? line.join("") : `${line.slice(0, TITLE - 1).join("").trimEnd()}…`;
+  return line.length <= MAX_TITLE_LENGTH ? line.join("") : `${line.slice(0, MAX_TITLE_LENGTH - 1).join("").trimEnd()}…`;
 }

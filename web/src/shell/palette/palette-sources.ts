@@ -4,49 +4,49 @@ import { tick } from "svelte";
 
 import * as acts from "../../net/session-api";
 import { CHAT_PAGE, listFeatures, showsSession } from "../../features/registry";
-import { pathOf, router } from "../../state/router.svelte";
-import { app, type Row } from "../../state/app-state.svelte";
-import { ago } from "../../text/format";
+import { buildPath, router } from "../../state/router.svelte";
+import { app, type SessionSummary } from "../../state/app-state.svelte";
+import { formatTimeAgo } from "../../text/format";
 import { words } from "../../words";
-import type { Sources } from "./palette-choices";
-import { archive, discard, pin } from "../sidebar/session-actions";
-import { type Action, shell } from "../../state/shell-state.svelte";
+import type { PaletteSources } from "./palette-choices";
+import { archiveSession, trashSession, togglePin } from "../sidebar/session-actions";
+import { type PaletteAction, shell } from "../../state/shell-state.svelte";
 import { theme, THEMES } from "../../state/theme.svelte";
 
 /** Brings the focus to the search of the sidebar. */
-export async function search(text?: string): Promise<void> {
+export async function focusSearch(text?: string): Promise<void> {
   if (text !== undefined) shell.search = text;
-  if (matchMedia("(max-width: 50rem)").matches) shell.drawer = true;
-  else if (shell.folded) shell.fold();
+  if (matchMedia("(max-width: 50rem)").matches) shell.drawerOpen = true;
+  else if (shell.sidebarFolded) shell.toggleSidebar();
   await tick();
   document.getElementById("search")?.focus();
 }
 
-function ofSession(row: Row): Action[] {
-  const { page } = router.place;
+function sessionPaletteActions(row: SessionSummary): PaletteAction[] {
+  const { page } = router.route;
   const busy = !["idle", "paused", "awaiting_user"].includes(row.state) || row.asked > 0;
-  const found: Action[] = [];
-  if (page === CHAT_PAGE.route) found.push(...listFeatures("session").map(({ route, about = "" }) => ({ name: about, run: () => router.go(pathOf(route, row.id)) })));
-  else found.push({ name: words.palette.chat, run: () => router.go(pathOf(CHAT_PAGE.route, row.id)) });
+  const found: PaletteAction[] = [];
+  if (page === CHAT_PAGE.route) found.push(...listFeatures("session").map(({ route, about = "" }) => ({ name: about, run: () => router.go(buildPath(route, row.id)) })));
+  else found.push({ name: words.palette.chat, run: () => router.go(buildPath(CHAT_PAGE.route, row.id)) });
   if (!app.may("chat") || row.deleted) return found;
-  if (busy) found.push({ name: words.palette.stop, run: () => app.attempt(() => acts.act(row.id, "cancel")) });
+  if (busy) found.push({ name: words.palette.stop, run: () => app.attempt(() => acts.controlSession(row.id, "cancel")) });
   found.push(
-    { name: row.pinned ? words.sidebar.unpin : words.sidebar.pin, run: () => pin(row) },
-    { name: row.archived ? words.sidebar.unarchive : words.sidebar.archive, run: () => archive(row, !row.archived) },
-    { name: words.sidebar.remove, run: () => discard(row) },
+    { name: row.pinned ? words.sidebar.unpin : words.sidebar.pin, run: () => togglePin(row) },
+    { name: row.archived ? words.sidebar.unarchive : words.sidebar.archive, run: () => archiveSession(row, !row.archived) },
+    { name: words.sidebar.remove, run: () => trashSession(row) },
   );
   return found;
 }
 
-export function sources(): Sources {
-  const { page, rest } = router.place;
+export function collectPaletteSources(): PaletteSources {
+  const { page, rest } = router.route;
   const row = showsSession(page) ? app.rows.get(rest[0] ?? "") : undefined;
   return {
-    here: [...(row ? ofSession(row) : []), ...shell.actions],
+    here: [...(row ? sessionPaletteActions(row) : []), ...shell.pageActions],
     acts: [
-      { name: words.keys.acts.new, keys: "n", run: () => router.go(pathOf("chat")) },
-      { name: words.keys.acts.search, keys: "s", run: () => search() },
-      { name: words.keys.acts.help, keys: "?", run: () => (shell.help = true) },
+      { name: words.keys.acts.new, keys: "n", run: () => router.go(buildPath("chat")) },
+      { name: words.keys.acts.search, keys: "s", run: () => focusSearch() },
+      { name: words.keys.acts.help, keys: "?", run: () => (shell.helpOpen = true) },
       ...THEMES.filter((name) => name !== theme.value).map((name) => ({
         name: `${words.shell.theme}: ${words.shell.themes[name]}`,
         run: () => theme.set(name),
@@ -55,11 +55,11 @@ export function sources(): Sources {
     ],
     pages: [CHAT_PAGE, ...listFeatures("navigation")].map(({ title, route }) => ({
       name: words.palette.goTo(title),
-      run: () => router.go(pathOf(route)),
+      run: () => router.go(buildPath(route)),
     })),
     sessions: [...app.rows.values()].filter((one) => !one.deleted).sort((a, b) => b.updated - a.updated),
-    open: (one) => router.go(pathOf("chat", one.id)),
-    more: (one) => (one.asked ? (words.state["awaiting_user"] ?? "") : ago(one.updated)),
-    inside: (text) => search(text),
+    open: (one) => router.go(buildPath("chat", one.id)),
+    more: (one) => (one.asked ? (words.state["awaiting_user"] ?? "") : formatTimeAgo(one.updated)),
+    inside: (text) => focusSearch(text),
   };
 }

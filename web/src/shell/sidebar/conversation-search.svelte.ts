@@ -1,17 +1,17 @@
 /** Where words stand in conversations: asked for once somebody pauses in typing. */
 
-import { get, Problem } from "../../net/api";
+import { getJson, Problem } from "../../net/api";
 import { app } from "../../state/app-state.svelte";
-import type { Place } from "./session-lines";
+import type { ConversationMatch } from "./session-lines";
 
-const PAUSE = 250;
-const SHORTEST = 2;
+const TYPING_PAUSE_MS = 250;
+const MIN_QUERY_LENGTH = 2;
 
-export class Places {
-  list = $state.raw<Place[]>([]);
+export class ConversationSearch {
+  matches = $state.raw<ConversationMatch[]>([]);
   busy = $state(false);
   /** What was searched for when the list was made. */
-  of = $state("");
+  query = $state("");
   #stop: AbortController | null = null;
   #timer = 0;
 
@@ -19,30 +19,30 @@ export class Places {
     this.#stop?.abort();
     clearTimeout(this.#timer);
     const wanted = text.trim();
-    if (wanted.length < SHORTEST) {
-      this.list = [];
-      this.of = "";
+    if (wanted.length < MIN_QUERY_LENGTH) {
+      this.matches = [];
+      this.query = "";
       this.busy = false;
       return;
     }
     this.busy = true;
-    this.#timer = window.setTimeout(() => void this.#ask(wanted), PAUSE);
+    this.#timer = window.setTimeout(() => void this.#ask(wanted), TYPING_PAUSE_MS);
   }
 
   async #ask(text: string): Promise<void> {
     const stop = (this.#stop = new AbortController());
     try {
-      const found = await get<{ items: Place[] }>(`sessions/search?limit=50&q=${encodeURIComponent(text.slice(0, 500))}`, stop.signal);
+      const found = await getJson<{ items: ConversationMatch[] }>(`sessions/search?limit=50&q=${encodeURIComponent(text.slice(0, 500))}`, stop.signal);
       if (stop.signal.aborted) return;
-      this.list = found.items;
-      this.of = text;
+      this.matches = found.items;
+      this.query = text;
       this.busy = false;
     } catch (error) {
       if (stop.signal.aborted) return;
       this.busy = false;
-      this.list = [];
+      this.matches = [];
       // Words that cannot be searched for find nothing.
-      if (error instanceof Problem && error.status === 400) this.of = text;
+      if (error instanceof Problem && error.status === 400) this.query = text;
       else app.fail(error);
     }
   }

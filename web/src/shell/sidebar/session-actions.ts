@@ -1,14 +1,14 @@
 /** What the sidebar and the palette do with a session, told where it needs telling. */
 
 import * as acts from "../../net/session-api";
-import { at, post, remove } from "../../net/api";
-import { app, type Row } from "../../state/app-state.svelte";
+import { apiPath, postJson, sendDelete } from "../../net/api";
+import { app, type SessionSummary } from "../../state/app-state.svelte";
 import { words } from "../../words";
-import { titleOf } from "../../text/titles";
+import { sessionTitle } from "../../text/titles";
 import { toasts } from "../../state/toasts.svelte";
 
 /** Shows at once what was asked for; what the server says counts, and comes by the stream. */
-async function changed(row: Row, now: Partial<Row>, work: () => Promise<unknown>): Promise<boolean> {
+async function changeAtOnce(row: SessionSummary, now: Partial<SessionSummary>, work: () => Promise<unknown>): Promise<boolean> {
   const before = app.rows.get(row.id) ?? row;
   app.rows.set(row.id, { ...before, ...now });
   const done = await app.attempt(async () => {
@@ -16,60 +16,60 @@ async function changed(row: Row, now: Partial<Row>, work: () => Promise<unknown>
     return true;
   });
   const known = app.rows.get(row.id);
-  if (!done && known) app.rows.set(row.id, { ...known, ...back(before, now) });
+  if (!done && known) app.rows.set(row.id, { ...known, ...valuesBefore(before, now) });
   return !!done;
 }
 
-function back(before: Row, now: Partial<Row>): Partial<Row> {
-  return Object.fromEntries(Object.keys(now).map((name) => [name, before[name as keyof Row]]));
+function valuesBefore(before: SessionSummary, now: Partial<SessionSummary>): Partial<SessionSummary> {
+  return Object.fromEntries(Object.keys(now).map((name) => [name, before[name as keyof SessionSummary]]));
 }
 
-export async function pin(row: Row): Promise<void> {
-  await changed(row, { pinned: !row.pinned }, () => acts.change(row.id, { pinned: !row.pinned }));
+export async function togglePin(row: SessionSummary): Promise<void> {
+  await changeAtOnce(row, { pinned: !row.pinned }, () => acts.updateSession(row.id, { pinned: !row.pinned }));
 }
 
-export async function rename(row: Row, title: string): Promise<void> {
+export async function renameSession(row: SessionSummary, title: string): Promise<void> {
   const wanted = title.trim();
-  if (wanted && wanted !== row.title) await changed(row, { title: wanted }, () => acts.change(row.id, { title: wanted }));
+  if (wanted && wanted !== row.title) await changeAtOnce(row, { title: wanted }, () => acts.updateSession(row.id, { title: wanted }));
 }
 
-export async function archive(row: Row, archived: boolean): Promise<void> {
-  const done = await changed(row, { archived }, () => post(at`sessions/${row.id}` + (archived ? "/archive" : "/unarchive")));
-  if (done && archived) toasts.say(words.sidebar.archivedDone, { act: { name: words.sidebar.undo, run: () => void archive({ ...row, archived }, false) } });
+export async function archiveSession(row: SessionSummary, archived: boolean): Promise<void> {
+  const done = await changeAtOnce(row, { archived }, () => postJson(apiPath`sessions/${row.id}` + (archived ? "/archive" : "/unarchive")));
+  if (done && archived) toasts.show(words.sidebar.archivedDone, { act: { name: words.sidebar.undo, run: () => void archiveSession({ ...row, archived }, false) } });
 }
 
-export async function discard(row: Row): Promise<void> {
-  const title = titleOf(row.title);
-  if (!(await changed(row, { deleted: true }, () => remove(at`sessions/${row.id}`)))) return;
-  toasts.say(words.sidebar.removed(title), { ms: 15_000, act: { name: words.sidebar.undo, run: () => void restore({ ...row, deleted: true }) } });
+export async function trashSession(row: SessionSummary): Promise<void> {
+  const title = sessionTitle(row.title);
+  if (!(await changeAtOnce(row, { deleted: true }, () => sendDelete(apiPath`sessions/${row.id}`)))) return;
+  toasts.show(words.sidebar.removed(title), { ms: 15_000, act: { name: words.sidebar.undo, run: () => void restoreSession({ ...row, deleted: true }) } });
 }
 
-export async function restore(row: Row): Promise<void> {
-  await changed(row, { deleted: false }, () => acts.act(row.id, "restore"));
+export async function restoreSession(row: SessionSummary): Promise<void> {
+  await changeAtOnce(row, { deleted: false }, () => acts.controlSession(row.id, "restore"));
 }
 
 /** Nothing is left of it. */
-export async function purge(row: Row): Promise<void> {
-  const done = await app.attempt(async () => (await remove(at`sessions/${row.id}?purge=true`), true));
+export async function purgeSession(row: SessionSummary): Promise<void> {
+  const done = await app.attempt(async () => (await sendDelete(apiPath`sessions/${row.id}?purge=true`), true));
   if (!done) return;
   app.rows.delete(row.id);
-  toasts.say(words.sidebar.purged(titleOf(row.title)));
+  toasts.show(words.sidebar.purged(sessionTitle(row.title)));
 }
 
 /** What can be done with a session where it lies. */
-export function choices(row: Row, renaming: () => void, purging: (row: Row) => void): { name: string; bad?: boolean; run: () => void }[] {
+export function listSessionActions(row: SessionSummary, renaming: () => void, purging: (row: SessionSummary) => void): { name: string; bad?: boolean; run: () => void }[] {
   const say = words.sidebar;
   if (row.deleted) {
-    const back = { name: say.restore, run: () => void restore(row) };
+    const back = { name: say.restore, run: () => void restoreSession(row) };
     return app.may("admin") ? [back, { name: `${say.purge} …`, bad: true, run: () => purging(row) }] : [back];
   }
   const aside = row.archived
-    ? { name: say.unarchive, run: () => void archive(row, false) }
-    : { name: say.archive, run: () => void archive(row, true) };
+    ? { name: say.unarchive, run: () => void archiveSession(row, false) }
+    : { name: say.archive, run: () => void archiveSession(row, true) };
   return [
-    { name: row.pinned ? say.unpin : say.pin, run: () => void pin(row) },
+    { name: row.pinned ? say.unpin : say.pin, run: () => void togglePin(row) },
     { name: say.rename, run: renaming },
     aside,
-    { name: say.remove, bad: true, run: () => void discard(row) },
+    { name: say.remove, bad: true, run: () => void trashSession(row) },
   ];
 }

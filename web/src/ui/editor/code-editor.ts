@@ -26,35 +26,35 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-import type { Language } from "./file-kinds";
-import { exact } from "./line-endings";
-import type { Desk } from "../../features/files/open-file/open-file.svelte";
-import { splice } from "./text-splice";
+import type { EditorLanguage } from "./file-kinds";
+import { hasMixedLineEnds } from "./line-endings";
+import type { TextBuffer } from "../../features/files/open-file/open-file.svelte";
+import { spliceBetween } from "./text-splice";
 
-export interface Wishes {
+export interface EditorOptions {
   text: string;
   label: string;
-  language: Language;
+  language: EditorLanguage;
   readOnly: boolean;
   wrap: boolean;
   changed(dirty: boolean): void;
 }
 
-export interface Editor extends Desk {
-  wrap(on: boolean): void;
-  reveal(line: number): void;
+export interface CodeEditor extends TextBuffer {
+  setWrapping(on: boolean): void;
+  revealLine(line: number): void;
   focus(): void;
-  end(): void;
+  destroy(): void;
 }
 
-const LANGUAGES: Record<Exclude<Language, "">, () => Promise<LanguageSupport>> = {
+const LANGUAGES: Record<Exclude<EditorLanguage, "">, () => Promise<LanguageSupport>> = {
   css: async () => (await import("@codemirror/lang-css")).css(),
   html: async () => (await import("@codemirror/lang-html")).html(),
   javascript: async () => (await import("@codemirror/lang-javascript")).javascript({ jsx: true }),
   json: async () => (await import("@codemirror/lang-json")).json(),
   markdown: async () => (await import("@codemirror/lang-markdown")).markdown(),
   python: async () => (await import("@codemirror/lang-python")).python(),
-  toml: async () => (await import("./toml-language")).toml(),
+  toml: async () => (await import("./toml-language")).tomlLanguage(),
   typescript: async () => (await import("@codemirror/lang-javascript")).javascript({ jsx: true, typescript: true }),
   yaml: async () => (await import("@codemirror/lang-yaml")).yaml(),
 };
@@ -70,7 +70,7 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.emphasis, fontStyle: "italic" },
 ]);
 
-const LOOK = EditorView.theme({
+const EDITOR_THEME = EditorView.theme({
   "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--raised)", fontSize: "13.5px" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
@@ -101,13 +101,13 @@ const LOOK = EditorView.theme({
  * Puts an editor into an element. Its styles are made while it runs, which the page's policy forbids in the page itself:
  * in a tree of its own they are sheets that the policy has nothing to say about.
  */
-export function editor(host: HTMLElement, wishes: Wishes): Editor {
+export function createEditor(host: HTMLElement, wishes: EditorOptions): CodeEditor {
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const wrapping = new Compartment();
   const speaking = new Compartment();
   const state = EditorState.create({
     doc: "",
-    extensions: [...extensions(wishes), wrapping.of(wrapped(wishes.wrap)), speaking.of([])],
+    extensions: [...buildExtensions(wishes), wrapping.of(wrapExtension(wishes.wrap)), speaking.of([])],
   });
   let saved = state.toText(wishes.text);
   const view = new EditorView({
@@ -128,18 +128,18 @@ export function editor(host: HTMLElement, wishes: Wishes): Editor {
   }
   return {
     text: () => view.state.doc.toString(),
-    replace: (text) => view.dispatch({ changes: splice(view.state.doc.toString(), text) }),
-    saved: (text) => {
+    replace: (text) => view.dispatch({ changes: spliceBetween(view.state.doc.toString(), text) }),
+    markSaved: (text) => {
       saved = view.state.toText(text);
       tell();
     },
-    wrap: (on) => view.dispatch({ effects: wrapping.reconfigure(wrapped(on)) }),
-    reveal: (line) => {
+    setWrapping: (on) => view.dispatch({ effects: wrapping.reconfigure(wrapExtension(on)) }),
+    revealLine: (line) => {
       const { from } = view.state.doc.line(Math.max(1, Math.min(line, view.state.doc.lines)));
       view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
     },
     focus: () => view.focus(),
-    end: () => view.destroy(),
+    destroy: () => view.destroy(),
   };
 }
 
@@ -147,7 +147,7 @@ export function editor(host: HTMLElement, wishes: Wishes): Editor {
  * Where chosen text is typed over, a browser would give the new text the colours of the old one, as styles that the page's
  * policy refuses. Here the editor puts it in itself.
  */
-const OVER = EditorView.domEventHandlers({
+const TYPE_OVER = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { selection, readOnly } = view.state;
     if (event.inputType !== "insertText" || !event.data || event.isComposing || selection.main.empty || readOnly) return false;
@@ -157,11 +157,11 @@ const OVER = EditorView.domEventHandlers({
   },
 });
 
-function wrapped(on: boolean): Extension {
+function wrapExtension(on: boolean): Extension {
   return on ? EditorView.lineWrapping : [];
 }
 
-function extensions(wishes: Wishes): Extension[] {
+function buildExtensions(wishes: EditorOptions): Extension[] {
   return [
     lineNumbers(),
     highlightActiveLineGutter(),
@@ -180,10 +180,10 @@ function extensions(wishes: Wishes): Extension[] {
     search({ top: true }),
     syntaxHighlighting(COLOURS),
     keymap.of([...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, indentWithTab]),
-    LOOK,
-    OVER,
+    EDITOR_THEME,
+    TYPE_OVER,
     EditorState.readOnly.of(wishes.readOnly),
     EditorView.contentAttributes.of({ "aria-label": wishes.label, "aria-readonly": String(wishes.readOnly), tabindex: "0" }),
-    exact(wishes.text) ? EditorState.lineSeparator.of("\n") : [],
+    hasMixedLineEnds(wishes.text) ? EditorState.lineSeparator.of("\n") : [],
   ];
 }

@@ -1,8 +1,8 @@
 /** What a file is, by its name: how its text is coloured, and whether there is more to see than text. */
 
-export type Language = "css" | "html" | "javascript" | "json" | "markdown" | "python" | "toml" | "typescript" | "yaml" | "";
+export type EditorLanguage = "css" | "html" | "javascript" | "json" | "markdown" | "python" | "toml" | "typescript" | "yaml" | "";
 
-const ENDINGS: Record<string, Language> = {
+const ENDINGS: Record<string, EditorLanguage> = {
   css: "css",
   htm: "html",
   html: "html",
@@ -29,26 +29,26 @@ const ENDINGS: Record<string, Language> = {
   yml: "yaml",
 };
 
-export function ending(name: string): string {
+export function fileEnding(name: string): string {
   return (/[^/.]\.([^./]+)$/.exec(name)?.[1] ?? "").toLowerCase();
 }
 
-export function language(name: string): Language {
-  return ENDINGS[ending(name)] ?? "";
+export function editorLanguage(name: string): EditorLanguage {
+  return ENDINGS[fileEnding(name)] ?? "";
 }
 
 /** What can be shown beside a text's lines. */
-export function preview(name: string): "markdown" | "picture" | "" {
-  if (language(name) === "markdown") return "markdown";
-  return ending(name) === "svg" ? "picture" : "";
+export function previewKind(name: string): "markdown" | "picture" | "" {
+  if (editorLanguage(name) === "markdown") return "markdown";
+  return fileEnding(name) === "svg" ? "picture" : "";
 }
 
 const PICTURES = new Set(["png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico", "avif"]);
 
-export type Sign = "folder" | "link" | "other" | "picture" | "file";
+export type EntryIconName = "folder" | "link" | "other" | "picture" | "file";
 
 /** Which sign stands in front of a name. */
-export function sign(kind: string, name: string): Sign {
+export function entryIcon(kind: string, name: string): EntryIconName {
   if (kind === "folder" || kind === "link" || kind === "other") return kind;
-  return PICTURES.has(ending(name)) ? "picture" : "file";
+  return PICTURES.has(fileEnding(name)) ? "picture" : "file";
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { language, preview, sign } from "./file-kinds";
-import { edited, exact } from "./line-endings";
+import { editorLanguage, previewKind, entryIcon } from "./file-kinds";
+import { normalizeLineEnds, hasMixedLineEnds } from "./line-endings";
 
 /** What the server makes of a text that replaces another. */
 function dressed(text: string, was: string): string {
@@ -14,20 +14,20 @@ function dressed(text: string, was: string): string {
 describe("line ends", () => {
   it("survive being edited, whatever they are", () => {
     const text = fc.array(fc.constantFrom("a", "\n", "\r\n", "\r"), { maxLength: 12 }).map((parts) => parts.join(""));
-    fc.assert(fc.property(text, (was) => dressed(edited(was), was) === was));
+    fc.assert(fc.property(text, (was) => dressed(normalizeLineEnds(was), was) === was));
   });
 
   it("are left as they are only where they must", () => {
-    expect([exact("a\nb"), exact("a\r\nb"), exact("a"), exact("a\r\nb\n"), exact("a\rb")]).toEqual([false, false, false, true, true]);
+    expect([hasMixedLineEnds("a\nb"), hasMixedLineEnds("a\r\nb"), hasMixedLineEnds("a"), hasMixedLineEnds("a\r\nb\n"), hasMixedLineEnds("a\rb")]).toEqual([false, false, false, true, true]);
   });
 });
 
 describe("kinds", () => {
   it("go by the end of the name", () => {
-    expect([language("a.py"), language("A.MD"), language("x.tsx"), language("Makefile"), language(".json"), language("a.b/c")]).toEqual([
+    expect([editorLanguage("a.py"), editorLanguage("A.MD"), editorLanguage("x.tsx"), editorLanguage("Makefile"), editorLanguage(".json"), editorLanguage("a.b/c")]).toEqual([
       "python", "markdown", "typescript", "", "", "",
     ]);
-    expect([preview("a.md"), preview("a.svg"), preview("a.py")]).toEqual(["markdown", "picture", ""]);
-    expect([sign("folder", "a"), sign("file", "a.png"), sign("file", "a")]).toEqual(["folder", "picture", "file"]);
+    expect([previewKind("a.md"), previewKind("a.svg"), previewKind("a.py")]).toEqual(["markdown", "picture", ""]);
+    expect([entryIcon("folder", "a"), entryIcon("file", "a.png"), entryIcon("file", "a")]).toEqual(["folder", "picture", "file"]);
   });
 });

@@ -1,12 +1,12 @@
 /** The one change that makes a text of another: an editor's cursor and its folds stay where they can. */
 
-export interface Splice {
+export interface TextSplice {
   from: number;
   to: number;
   insert: string;
 }
 
-export function splice(before: string, after: string): Splice {
+export function spliceBetween(before: string, after: string): TextSplice {
   const most = Math.min(before.length, after.length);
   let from = 0;
   while (from < most && before.charCodeAt(from) === after.charCodeAt(from)) from++;

@@ -2,12 +2,12 @@
 
 import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
 
-interface State {
+interface TomlState {
   /** The sign that ends a text of several lines. */
   within: string;
 }
 
-function token(stream: StringStream, state: State): string | null {
+function readToken(stream: StringStream, state: TomlState): string | null {
   if (state.within) {
     const end = stream.string.indexOf(state.within, stream.pos);
     if (end < 0) stream.skipToEnd();
@@ -32,8 +32,8 @@ function token(stream: StringStream, state: State): string | null {
   return null;
 }
 
-const LANGUAGE = StreamLanguage.define<State>({ startState: () => ({ within: "" }), token, languageData: { commentTokens: { line: "#" } } });
+const LANGUAGE = StreamLanguage.define<TomlState>({ startState: () => ({ within: "" }), token: readToken, languageData: { commentTokens: { line: "#" } } });
 
-export function toml(): LanguageSupport {
+export function tomlLanguage(): LanguageSupport {
   return new LanguageSupport(LANGUAGE);
 }

@@ -1,44 +1,44 @@
 /** What can be done with a file or a folder, as its menu lists it. */
 
-import { pathOf, router } from "../../../state/router.svelte";
+import { buildPath, router } from "../../../state/router.svelte";
 import { filesWords } from "../words";
-import type { Item } from "./FileMenu.svelte";
-import type { Carrying } from "./name-request";
-import { whole } from "../file-paths";
-import type { Entry, Store, Workspace } from "../files-api";
+import type { FileMenuItem } from "./FileMenu.svelte";
+import type { MoveRequest } from "./name-request";
+import { pathText } from "../file-paths";
+import type { FolderEntry, FilesApi, Workspace } from "../files-api";
 
-export interface Hands {
-  store: Store;
+export interface FileActionContext {
+  store: FilesApi;
   workspace: Workspace;
   /** Whether one may change files. */
   may: boolean;
-  name(wish: Carrying): void;
+  name(wish: MoveRequest): void;
   remove(entry: { path: string }): void;
   zip(path: string): void;
 }
 
-export type Target = Pick<Entry, "path" | "kind">;
+export type ActionTarget = Pick<FolderEntry, "path" | "kind">;
 
-export function actionsOf(hands: Hands): (target: Target) => Item[] {
+export function buildFileActions(hands: FileActionContext): (target: ActionTarget) => FileMenuItem[] {
   const { store, may } = hands;
   return ({ path, kind }) => {
-    const named = (what: "rename" | "move" | "copy"): Item => ({ label: filesWords[what], go: () => hands.name({ what, path }) });
-    const items: Item[] = [];
+    const named = (what: "rename" | "move" | "copy"): FileMenuItem => ({ label: filesWords[what], go: () => hands.name({ what, path }) });
+    const items: FileMenuItem[] = [];
     if (kind === "folder") items.push({ label: filesWords.zip, go: () => hands.zip(path) });
-    if (kind === "file") items.push({ label: filesWords.download, go: () => download(store.bytes(path)) });
+    if (kind === "file") items.push({ label: filesWords.download, go: () => downloadFile(store.downloadUrl(path)) });
     if (!may) return items;
-    const asking = { label: filesWords.askAbout, go: () => router.go(question(hands.workspace, path)) };
+    const asking = { label: filesWords.askAbout, go: () => router.go(questionPath(hands.workspace, path)) };
     return [...items, asking, named("rename"), named("move"), named("copy"), { label: filesWords.remove, danger: true, go: () => hands.remove({ path }) }];
   };
 }
 
 /** The start page, with the workspace chosen and the path in the box. */
-export function question(workspace: Workspace, path: string): string {
-  const query = new URLSearchParams({ workspace: workspace.path, text: filesWords.question(whole(path)) });
-  return `${pathOf("chat")}?${query}`;
+export function questionPath(workspace: Workspace, path: string): string {
+  const query = new URLSearchParams({ workspace: workspace.path, text: filesWords.question(pathText(path)) });
+  return `${buildPath("chat")}?${query}`;
 }
 
-function download(address: string): void {
+function downloadFile(address: string): void {
   const link = document.createElement("a");
   [link.href, link.download] = [address, ""];
   link.click();

@@ -1,13 +1,13 @@
 /** A folder, as far as it was read. */
 
 import { Problem } from "../../../net/api";
-import { type Entry, PAGE, type Store } from "../files-api";
+import { type FolderEntry, FILES_PER_PAGE, type FilesApi } from "../files-api";
 
-const MOST = 1000;
+const MAX_PAGE = 1000;
 
-export class Folder {
+export class FolderListing {
   path = $state("");
-  entries = $state.raw<Entry[]>([]);
+  entries = $state.raw<FolderEntry[]>([]);
   /** Where to go on; null where this is all. */
   next = $state.raw<string | null>(null);
   loading = $state(false);
@@ -16,14 +16,14 @@ export class Folder {
   problem = $state.raw<Problem | null>(null);
   #turn = 0;
 
-  constructor(private readonly store: Pick<Store, "list">) {}
+  constructor(private readonly store: Pick<FilesApi, "listFolder">) {}
 
   /** Reads a folder. Where it cannot be read what was shown stays, and the reason is raised. */
   async open(path: string): Promise<void> {
     const turn = ++this.#turn;
     this.loading = true;
     try {
-      const page = await this.store.list(path);
+      const page = await this.store.listFolder(path);
       if (turn !== this.#turn) return;
       [this.path, this.entries, this.next, this.ready, this.problem] = [path, page.items, page.next, true, null];
     } finally {
@@ -31,10 +31,10 @@ export class Folder {
     }
   }
 
-  async more(): Promise<void> {
+  async loadMore(): Promise<void> {
     if (this.next === null || this.loading) return;
     await this.#read(async () => {
-      const page = await this.store.list(this.path, this.next ?? "");
+      const page = await this.store.listFolder(this.path, this.next ?? "");
       return { items: [...this.entries, ...page.items], next: page.next };
     });
   }
@@ -42,12 +42,12 @@ export class Folder {
   /** Reads it again, as far as it was read. */
   async refresh(): Promise<void> {
     const { path } = this;
-    const wanted = Math.max(PAGE, this.entries.length);
+    const wanted = Math.max(FILES_PER_PAGE, this.entries.length);
     await this.#read(async () => {
-      const items: Entry[] = [];
+      const items: FolderEntry[] = [];
       let next: string | null = "";
       while (next !== null && items.length < wanted) {
-        const page: { items: Entry[]; next: string | null } = await this.store.list(path, next, Math.min(MOST, wanted - items.length));
+        const page: { items: FolderEntry[]; next: string | null } = await this.store.listFolder(path, next, Math.min(MAX_PAGE, wanted - items.length));
         items.push(...page.items);
         next = page.next;
       }
@@ -55,7 +55,7 @@ export class Folder {
     });
   }
 
-  async #read(work: () => Promise<{ items: Entry[]; next: string | null }>): Promise<void> {
+  async #read(work: () => Promise<{ items: FolderEntry[]; next: string | null }>): Promise<void> {
     const turn = ++this.#turn;
     this.loading = true;
     try {
@@ -72,13 +72,13 @@ export class Folder {
 }
 
 /** Those that a list shows. */
-export function visible(entries: readonly Entry[], filter: string, hidden: boolean): Entry[] {
+export function filterEntries(entries: readonly FolderEntry[], filter: string, hidden: boolean): FolderEntry[] {
   const wanted = filter.trim().toLowerCase();
   return entries.filter((entry) => (hidden || !entry.hidden) && (!wanted || entry.name.toLowerCase().includes(wanted)));
 }
 
 /** What opening it leads to: of a link, what it points to. */
-export function leads(entry: Entry): "folder" | "file" | "nowhere" {
+export function entryTarget(entry: FolderEntry): "folder" | "file" | "nowhere" {
   if (entry.protected) return "nowhere";
   const kind = entry.kind === "link" ? entry.to_kind : entry.kind;
   return kind === "folder" || kind === "file" ? kind : "nowhere";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import { Folder, leads, visible } from "./folder-listing.svelte";
-import type { Entry, Page } from "../files-api";
+import { FolderListing, entryTarget, filterEntries } from "./folder-listing.svelte";
+import type { FolderEntry, FilePage } from "../files-api";
 
-function entry(name: string, more: Partial<Entry> = {}): Entry {
+function entry(name: string, more: Partial<FolderEntry> = {}): FolderEntry {
   return { name, path: name, kind: "file", size: 1, modified: 1, hidden: name.startsWith("."), ignored: false, protected: false, to: null, to_kind: null, ...more };
 }
 
@@ -12,7 +12,7 @@ class Shelf {
   waits: (() => void)[] = [];
   slow = false;
 
-  list = async (path: string, cursor = "", limit = 200): Promise<Page<Entry>> => {
+  listFolder = async (path: string, cursor = "", limit = 200): Promise<FilePage<FolderEntry>> => {
     if (this.slow) await new Promise<void>((done) => this.waits.push(done));
     const from = Number(cursor || 0);
     const items = this.names.slice(from, from + limit).map((name) => entry(`${path}${name}`));
@@ -23,23 +23,23 @@ class Shelf {
 describe("a folder", () => {
   it("is read page by page, and read again as far as it was", async () => {
     const shelf = new Shelf();
-    const folder = new Folder(shelf);
+    const folder = new FolderListing(shelf);
     await folder.open("");
     expect([folder.entries.length, folder.next]).toEqual([200, "200"]);
-    await folder.more();
-    await folder.more();
-    await folder.more();
+    await folder.loadMore();
+    await folder.loadMore();
+    await folder.loadMore();
     expect([folder.entries.length, folder.next]).toEqual([450, null]);
     shelf.names.push("new");
     await folder.refresh();
     expect(folder.entries.length).toBe(450);
-    await folder.more();
+    await folder.loadMore();
     expect(folder.entries.at(-1)?.name).toBe("new");
   });
 
   it("shows the one that was asked for last", async () => {
     const shelf = new Shelf();
-    const folder = new Folder(shelf);
+    const folder = new FolderListing(shelf);
     shelf.slow = true;
     const first = folder.open("a/");
     const second = folder.open("b/");
@@ -50,18 +50,18 @@ describe("a folder", () => {
 
   it("shows what is wanted", () => {
     const all = [entry(".git"), entry("Main.py"), entry("main.ts")];
-    expect(visible(all, "MAIN", false).length).toBe(2);
-    expect(visible(all, "", true).length).toBe(3);
-    expect(visible(all, "", false).length).toBe(2);
+    expect(filterEntries(all, "MAIN", false).length).toBe(2);
+    expect(filterEntries(all, "", true).length).toBe(3);
+    expect(filterEntries(all, "", false).length).toBe(2);
   });
 
   it("knows where a name leads", () => {
     expect([
-      leads(entry("a")),
-      leads(entry("a", { kind: "link", to_kind: "folder" })),
-      leads(entry("a", { kind: "link" })),
-      leads(entry(".env", { protected: true })),
-      leads(entry("p", { kind: "other" })),
+      entryTarget(entry("a")),
+      entryTarget(entry("a", { kind: "link", to_kind: "folder" })),
+      entryTarget(entry("a", { kind: "link" })),
+      entryTarget(entry(".env", { protected: true })),
+      entryTarget(entry("p", { kind: "other" })),
     ]).toEqual(["file", "folder", "nowhere", "nowhere", "nowhere"]);
   });
 });

@@ -1,42 +1,42 @@
 /** What a name is asked for, and what is done with it. */
 
-import { join, name, parent, whole } from "../file-paths";
-import type { Store } from "../files-api";
+import { joinPath, fileName, parentPath, pathText } from "../file-paths";
+import type { FilesApi } from "../files-api";
 
-export interface Making {
+export interface CreateRequest {
   what: "newFile" | "newFolder";
   folder: string;
 }
 
-export interface Carrying {
+export interface MoveRequest {
   what: "rename" | "move" | "copy";
   path: string;
 }
 
-export type Naming = Making | Carrying;
+export type NameRequest = CreateRequest | MoveRequest;
 
 /** What stands in the box at first. */
-export function begun(naming: Naming): string {
+export function suggestName(naming: NameRequest): string {
   if ("folder" in naming) return "";
-  return naming.what === "rename" ? name(naming.path) : whole(naming.path);
+  return naming.what === "rename" ? fileName(naming.path) : pathText(naming.path);
 }
 
 /** How much of that is chosen: the name without its ending, as that is what one mostly changes. */
-export function chosen(text: string): [number, number] {
+export function nameSelection(text: string): [number, number] {
   const from = text.lastIndexOf("/") + 1;
   const dot = text.lastIndexOf(".");
   return [from, dot > from ? dot : text.length];
 }
 
 /** The path that is meant. */
-export function meant(naming: Naming, given: string): string {
-  if ("folder" in naming) return join(naming.folder, given);
-  return naming.what === "rename" ? join(parent(naming.path), given) : join("", given);
+export function targetPath(naming: NameRequest, given: string): string {
+  if ("folder" in naming) return joinPath(naming.folder, given);
+  return naming.what === "rename" ? joinPath(parentPath(naming.path), given) : joinPath("", given);
 }
 
 /** Does it; returns where it is now. */
-export async function named(store: Store, naming: Naming, given: string, overwrite: boolean): Promise<string> {
-  const to = meant(naming, given);
-  if ("folder" in naming) return naming.what === "newFile" ? (await store.write(to, "", "")).value.path : (await store.folder(to)).path;
-  return (await store.carry(naming.what === "copy" ? "copy" : "move", naming.path, to, overwrite)).path;
+export async function applyName(store: FilesApi, naming: NameRequest, given: string, overwrite: boolean): Promise<string> {
+  const to = targetPath(naming, given);
+  if ("folder" in naming) return naming.what === "newFile" ? (await store.writeText(to, "", "")).value.path : (await store.createFolder(to)).path;
+  return (await store.moveOrCopy(naming.what === "copy" ? "copy" : "move", naming.path, to, overwrite)).path;
 }

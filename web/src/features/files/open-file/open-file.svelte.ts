@@ -1,25 +1,25 @@
 /** A file that is open: what it was when it was read, whether it was changed here, and whether somebody else changed it. */
 
 import { Problem } from "../../../net/api";
-import { edited } from "../../../ui/editor/line-endings";
-import type { FileView, Store } from "../files-api";
+import { normalizeLineEnds } from "../../../ui/editor/line-endings";
+import type { FileView, FilesApi } from "../files-api";
 
 /** Where the text is edited. */
-export interface Desk {
+export interface TextBuffer {
   text(): string;
   /** Puts another text in place; one can go back to the one before. */
   replace(text: string): void;
   /** Says which text is the saved one. */
-  saved(text: string): void;
+  markSaved(text: string): void;
 }
 
-export interface Theirs {
+export interface ForeignVersion {
   /** Null where the file has gone. */
   view: FileView | null;
   etag: string;
 }
 
-export type News = "" | "renewed" | "changed" | "gone";
+export type ForeignChange = "" | "renewed" | "changed" | "gone";
 
 export class OpenFile {
   view = $state.raw<FileView | null>(null);
@@ -29,16 +29,16 @@ export class OpenFile {
   dirty = $state(false);
   problem = $state.raw<Problem | null>(null);
   /** What somebody else made of it while it was open. */
-  news = $state<News>("");
+  foreignChange = $state<ForeignChange>("");
   /** What it was before it was renewed. */
-  before = $state.raw("");
-  conflict = $state.raw<Theirs | null>(null);
-  desk: Desk | null = null;
+  textBefore = $state.raw("");
+  conflict = $state.raw<ForeignVersion | null>(null);
+  buffer: TextBuffer | null = null;
   #busy = false;
 
   constructor(
     readonly path: string,
-    private readonly store: Pick<Store, "read" | "write" | "news">,
+    private readonly store: Pick<FilesApi, "readText" | "writeText" | "readTextIfChanged">,
   ) {}
 
   get editable(): boolean {
@@ -46,15 +46,15 @@ export class OpenFile {
   }
 
   /** What stands in the editor. */
-  get mine(): string {
-    return this.desk?.text() ?? edited(this.view?.text ?? "");
+  get ownText(): string {
+    return this.buffer?.text() ?? normalizeLineEnds(this.view?.text ?? "");
   }
 
   async open(): Promise<void> {
     this.loading = true;
     this.problem = null;
     try {
-      const { value, etag } = await this.store.read(this.path);
+      const { value, etag } = await this.store.readText(this.path);
       this.#take(value, etag);
     } catch (error) {
       this.#failed(error);
@@ -72,14 +72,14 @@ export class OpenFile {
     if (this.#busy || !this.view) return false;
     this.#busy = this.saving = true;
     this.problem = null;
-    const text = this.mine;
+    const text = this.ownText;
     try {
-      const written = await this.store.write(this.path, text, etag);
+      const written = await this.store.writeText(this.path, text, etag);
       this.etag = written.etag;
       this.view = { ...this.view, text, size: written.value.size, modified: written.value.modified };
-      this.news = "";
+      this.foreignChange = "";
       this.conflict = null;
-      this.desk?.saved(text);
+      this.buffer?.markSaved(text);
       return true;
     } catch (error) {
       if (error instanceof Problem && error.status === 412) await this.compare();
@@ -91,14 +91,14 @@ export class OpenFile {
   }
 
   /** Looks whether somebody else has changed it. */
-  async check(): Promise<void> {
+  async checkForChanges(): Promise<void> {
     if (this.#busy || !this.view || this.conflict) return;
     this.#busy = true;
     try {
       const theirs = await this.#theirs();
-      if (!theirs) this.news = this.news === "renewed" ? "renewed" : "";
-      else if (!theirs.view) this.news = "gone";
-      else if (this.dirty && !this.#same(theirs.view)) this.news = "changed";
+      if (!theirs) this.foreignChange = this.foreignChange === "renewed" ? "renewed" : "";
+      else if (!theirs.view) this.foreignChange = "gone";
+      else if (this.dirty && !this.#same(theirs.view)) this.foreignChange = "changed";
       else this.#renew(theirs.view, theirs.etag);
     } catch (error) {
       // Whoever only looks does not complain: the next look, or saving, tells.
@@ -130,8 +130,8 @@ export class OpenFile {
     if (theirs?.view) this.#take(theirs.view, theirs.etag);
   }
 
-  goOn(): void {
-    this.news = this.conflict?.view ? "changed" : "gone";
+  keepEditing(): void {
+    this.foreignChange = this.conflict?.view ? "changed" : "gone";
     this.conflict = null;
   }
 
@@ -139,12 +139,12 @@ export class OpenFile {
     const theirs = await this.#theirs();
     if (theirs?.view && this.#same(theirs.view)) this.#renew(theirs.view, theirs.etag);
     else this.conflict = theirs;
-    if (!theirs) this.news = "";
+    if (!theirs) this.foreignChange = "";
   }
 
-  async #theirs(): Promise<Theirs | null> {
+  async #theirs(): Promise<ForeignVersion | null> {
     try {
-      const now = await this.store.news(this.path, this.etag);
+      const now = await this.store.readTextIfChanged(this.path, this.etag);
       return now ? { view: now.value, etag: now.etag } : null;
     } catch (error) {
       if (error instanceof Problem && error.status === 404) return { view: null, etag: "" };
@@ -153,25 +153,25 @@ export class OpenFile {
   }
 
   #same(view: FileView): boolean {
-    return view.text !== null && edited(view.text) === this.mine;
+    return view.text !== null && normalizeLineEnds(view.text) === this.ownText;
   }
 
   #renew(view: FileView, etag: string): void {
-    const before = edited(this.view?.text ?? "");
+    const before = normalizeLineEnds(this.view?.text ?? "");
     const seen = this.#same(view);
     this.#take(view, etag);
-    this.before = before;
-    this.news = seen ? "" : "renewed";
+    this.textBefore = before;
+    this.foreignChange = seen ? "" : "renewed";
   }
 
   #take(view: FileView, etag: string): void {
     this.view = view;
     this.etag = etag;
-    this.news = "";
-    const text = edited(view.text ?? "");
-    if (this.desk && this.desk.text() !== text) this.desk.replace(text);
-    this.desk?.saved(text);
-    if (!this.desk) this.dirty = false;
+    this.foreignChange = "";
+    const text = normalizeLineEnds(view.text ?? "");
+    if (this.buffer && this.buffer.text() !== text) this.buffer.replace(text);
+    this.buffer?.markSaved(text);
+    if (!this.buffer) this.dirty = false;
   }
 
   #failed(error: unknown): void {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { type Answer, Problem } from "../../../net/api";
+import { type TaggedAnswer, Problem } from "../../../net/api";
 import { OpenFile } from "./open-file.svelte";
-import type { FileView, Written } from "../files-api";
+import type { FileView, WriteResult } from "../files-api";
 
 /** A disk with one file on it, which others may change. */
 class Disk {
@@ -14,16 +14,16 @@ class Disk {
     return `"${this.text}"`;
   }
 
-  read = async (): Promise<Answer<FileView>> => {
+  readText = async (): Promise<TaggedAnswer<FileView>> => {
     if (this.broken) throw this.broken;
     if (this.text === null) throw problem(404);
     const view = { name: "a", path: "a", size: 1, modified: 1, mode: "644", media: "text/plain", text: this.text, encoding: "utf-8", line_ends: "lf" } as const;
     return { value: view, etag: this.etag };
   };
 
-  news = async (_: string, etag: string): Promise<Answer<FileView> | null> => (this.text !== null && etag === this.etag ? null : await this.read());
+  readTextIfChanged = async (_: string, etag: string): Promise<TaggedAnswer<FileView> | null> => (this.text !== null && etag === this.etag ? null : await this.readText());
 
-  write = async (_: string, text: string, etag: string): Promise<Answer<Written>> => {
+  writeText = async (_: string, text: string, etag: string): Promise<TaggedAnswer<WriteResult>> => {
     if (this.broken) throw this.broken;
     if (this.text === null ? etag : etag !== this.etag) throw problem(412);
     this.text = text;
@@ -40,16 +40,16 @@ async function opened(): Promise<{ disk: Disk; file: OpenFile; type: (text: stri
   const disk = new Disk();
   const file = new OpenFile("a", disk);
   await file.open();
-  let text = file.mine;
+  let text = file.ownText;
   let base = text;
   const told = (): boolean => (file.dirty = text !== base);
-  file.desk = {
+  file.buffer = {
     text: () => text,
     replace: (next) => {
       text = next;
       told();
     },
-    saved: (next) => {
+    markSaved: (next) => {
       base = next;
       told();
     },
@@ -86,7 +86,7 @@ describe("an open file", () => {
     type("mine\n");
     disk.text = "theirs\n";
     expect(await file.save()).toBe(false);
-    expect([disk.text, file.conflict?.view?.text, file.mine]).toEqual(["theirs\n", "theirs\n", "mine\n"]);
+    expect([disk.text, file.conflict?.view?.text, file.ownText]).toEqual(["theirs\n", "theirs\n", "mine\n"]);
     disk.text = "theirs again\n";
     expect(await file.overwrite()).toBe(false);
     expect(file.conflict?.view?.text).toBe("theirs again\n");
@@ -99,43 +99,43 @@ describe("an open file", () => {
     type("mine\n");
     disk.text = "theirs\n";
     await file.save();
-    file.goOn();
-    expect([file.mine, file.news, file.conflict]).toEqual(["mine\n", "changed", null]);
+    file.keepEditing();
+    expect([file.ownText, file.foreignChange, file.conflict]).toEqual(["mine\n", "changed", null]);
     expect(await file.save()).toBe(false);
     file.takeTheirs();
-    expect([file.mine, file.dirty, file.news]).toEqual(["theirs\n", false, ""]);
+    expect([file.ownText, file.dirty, file.foreignChange]).toEqual(["theirs\n", false, ""]);
     expect(await file.save()).toBe(true);
   });
 
   it("shows what others wrote, where nothing was changed here", async () => {
     const { disk, file } = await opened();
     disk.text = "theirs\n";
-    await file.check();
-    expect([file.mine, file.news, file.before]).toEqual(["theirs\n", "renewed", "one\n"]);
-    await file.check();
-    expect(file.news).toBe("renewed");
+    await file.checkForChanges();
+    expect([file.ownText, file.foreignChange, file.textBefore]).toEqual(["theirs\n", "renewed", "one\n"]);
+    await file.checkForChanges();
+    expect(file.foreignChange).toBe("renewed");
   });
 
   it("tells what others wrote, where something was", async () => {
     const { disk, file, type } = await opened();
     type("mine\n");
     disk.text = "theirs\n";
-    await file.check();
-    expect([file.mine, file.news]).toEqual(["mine\n", "changed"]);
+    await file.checkForChanges();
+    expect([file.ownText, file.foreignChange]).toEqual(["mine\n", "changed"]);
     disk.text = "one\n";
-    await file.check();
-    expect(file.news).toBe("");
+    await file.checkForChanges();
+    expect(file.foreignChange).toBe("");
     disk.text = "mine\n";
-    await file.check();
-    expect([file.news, file.dirty]).toEqual(["", false]);
+    await file.checkForChanges();
+    expect([file.foreignChange, file.dirty]).toEqual(["", false]);
   });
 
   it("tells that it has gone, and is written anew", async () => {
     const { disk, file, type } = await opened();
     type("mine\n");
     disk.text = null;
-    await file.check();
-    expect(file.news).toBe("gone");
+    await file.checkForChanges();
+    expect(file.foreignChange).toBe("gone");
     expect(await file.save()).toBe(false);
     expect(file.conflict).toEqual({ view: null, etag: "" });
     expect(await file.overwrite()).toBe(true);
@@ -146,9 +146,9 @@ describe("an open file", () => {
     const { disk, file, type } = await opened();
     type("mine\n");
     disk.text = "theirs\n";
-    disk.news = () => Promise.reject(problem(413));
+    disk.readTextIfChanged = () => Promise.reject(problem(413));
     expect(await file.save()).toBe(false);
-    expect([file.problem?.status, file.conflict, file.mine, disk.text]).toEqual([413, null, "mine\n", "theirs\n"]);
+    expect([file.problem?.status, file.conflict, file.ownText, disk.text]).toEqual([413, null, "mine\n", "theirs\n"]);
   });
 
   it("keeps what was written where saving fails", async () => {
@@ -156,8 +156,8 @@ describe("an open file", () => {
     type("mine\n");
     disk.broken = problem(507);
     expect(await file.save()).toBe(false);
-    expect([file.problem?.status, file.mine, file.dirty]).toEqual([507, "mine\n", true]);
-    await file.check();
+    expect([file.problem?.status, file.ownText, file.dirty]).toEqual([507, "mine\n", true]);
+    await file.checkForChanges();
     disk.broken = null;
     expect(await file.save()).toBe(true);
     expect(file.problem).toBeNull();

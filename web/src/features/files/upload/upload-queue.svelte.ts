@@ -1,57 +1,57 @@
 /** Files on their way to the server, one after the other; a name that is taken is asked about. */
 
 import { Problem } from "../../../net/api";
-import { beside, join, name } from "../file-paths";
-import type { Store } from "../files-api";
+import { findFreeName, joinPath, fileName } from "../file-paths";
+import type { FilesApi } from "../files-api";
 
-export interface Given {
+export interface UploadSource {
   /** Where it belongs below the folder: a name, or a path where a folder was dropped. */
   below: string;
   file: Blob;
 }
 
-export type Stage = "waiting" | "sending" | "done" | "failed" | "skipped";
+export type UploadStage = "waiting" | "sending" | "done" | "failed" | "skipped";
 
-export interface Sending {
+export interface UploadItem {
   id: number;
   path: string;
   size: number;
   sent: number;
-  stage: Stage;
+  stage: UploadStage;
   problem: Problem | null;
 }
 
-export type Choice = "replace" | "both" | "skip";
+export type CollisionChoice = "replace" | "both" | "skip";
 
-export interface Collision {
+export interface NameCollision {
   name: string;
   /** How many come after it. */
   left: number;
-  answer(choice: Choice, all: boolean): void;
+  answer(choice: CollisionChoice, all: boolean): void;
 }
 
-export class Uploads {
-  list = $state<Sending[]>([]);
-  collision = $state.raw<Collision | null>(null);
+export class UploadQueue {
+  list = $state<UploadItem[]>([]);
+  collision = $state.raw<NameCollision | null>(null);
   busy = $state(false);
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nobody looks at it
   #files = new Map<number, Blob>();
   #ids = 0;
-  #always: Choice | null = null;
+  #always: CollisionChoice | null = null;
   #stop = new AbortController();
 
   constructor(
-    private readonly store: Pick<Store, "upload">,
+    private readonly store: Pick<FilesApi, "uploadFile">,
     private readonly done: () => void,
     private readonly cut: string,
   ) {}
 
-  add(folder: string, given: readonly Given[]): void {
+  add(folder: string, given: readonly UploadSource[]): void {
     if (!this.busy) this.clear();
     for (const { below, file } of given) {
       const id = ++this.#ids;
       this.#files.set(id, file);
-      this.list.push({ id, path: join(folder, below), size: file.size, sent: 0, stage: "waiting", problem: null });
+      this.list.push({ id, path: joinPath(folder, below), size: file.size, sent: 0, stage: "waiting", problem: null });
     }
     if (!this.busy) void this.#run();
   }
@@ -81,11 +81,11 @@ export class Uploads {
     this.done();
   }
 
-  #first(): Sending | undefined {
+  #first(): UploadItem | undefined {
     return this.list.find((one) => one.stage === "waiting");
   }
 
-  async #send(one: Sending): Promise<void> {
+  async #send(one: UploadItem): Promise<void> {
     const file = this.#files.get(one.id) ?? new Blob();
     // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nobody looks at it
     const tried = new Set<string>();
@@ -94,7 +94,7 @@ export class Uploads {
     while (one.stage === "sending") {
       try {
         one.sent = 0;
-        await this.store.upload(one.path, file, { overwrite, signal: this.#stop.signal, cut: this.cut, progress: (sent) => (one.sent = sent) });
+        await this.store.uploadFile(one.path, file, { overwrite, signal: this.#stop.signal, cut: this.cut, progress: (sent) => (one.sent = sent) });
         one.sent = one.size;
         one.stage = "done";
       } catch (error) {
@@ -107,23 +107,23 @@ export class Uploads {
           one.problem = error;
         } else {
           tried.add(one.path);
-          const choice: Choice = both ? "both" : await this.#ask(one);
+          const choice: CollisionChoice = both ? "both" : await this.#ask(one);
           overwrite = choice === "replace";
           both = choice === "both";
           if (choice === "skip") one.stage = "skipped";
-          if (both) one.path = beside([...tried][0] ?? one.path, (path) => tried.has(path));
+          if (both) one.path = findFreeName([...tried][0] ?? one.path, (path) => tried.has(path));
         }
       }
     }
   }
 
-  #ask(one: Sending): Promise<Choice> {
+  #ask(one: UploadItem): Promise<CollisionChoice> {
     if (this.#stop.signal.aborted) return Promise.resolve("skip");
     if (this.#always) return Promise.resolve(this.#always);
     const left = this.list.filter((other) => other.stage === "waiting").length;
     return new Promise((done) => {
       this.collision = {
-        name: name(one.path),
+        name: fileName(one.path),
         left,
         answer: (choice, all) => {
           this.collision = null;
@@ -136,24 +136,24 @@ export class Uploads {
 }
 
 /** What was dropped, with what is in folders. */
-export async function dropped(transfer: DataTransfer): Promise<Given[]> {
+export async function readDroppedFiles(transfer: DataTransfer): Promise<UploadSource[]> {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   if (!entries.length) return [...transfer.files].map((file) => ({ below: file.name, file }));
-  return (await Promise.all(entries.map((entry) => gathered(entry, "")))).flat();
+  return (await Promise.all(entries.map((entry) => readEntry(entry, "")))).flat();
 }
 
-async function gathered(entry: FileSystemEntry, above: string): Promise<Given[]> {
+async function readEntry(entry: FileSystemEntry, above: string): Promise<UploadSource[]> {
   const below = above + entry.name;
   if (entry.isFile) {
     const file = await new Promise<File>((done, fail) => (entry as FileSystemFileEntry).file(done, fail));
     return [{ below, file }];
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
-  const found: Given[] = [];
+  const found: UploadSource[] = [];
   for (;;) {
     // They come in bunches, until there are none.
     const bunch = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
     if (!bunch.length) return found;
-    for (const one of bunch) found.push(...(await gathered(one, `${below}/`)));
+    for (const one of bunch) found.push(...(await readEntry(one, `${below}/`)));
   }
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 
 import { Problem } from "../../../net/api";
-import type { Upload } from "../files-api";
-import { type Choice, Uploads } from "./upload-queue.svelte";
+import type { UploadOptions } from "../files-api";
+import { type CollisionChoice, UploadQueue } from "./upload-queue.svelte";
 
 class Sink {
   there = new Map<string, string>();
 
-  upload = async (path: string, file: Blob, how: Upload): Promise<void> => {
+  uploadFile = async (path: string, file: Blob, how: UploadOptions): Promise<void> => {
     how.signal.throwIfAborted();
     if (file.size > 9) throw new Problem({ title: "", status: 413, detail: "too large", kind: "too_large" });
     if (this.there.has(path) && !how.overwrite) throw new Problem({ title: "", status: 412, detail: "there", kind: "changed" });
@@ -24,9 +24,9 @@ function read(file: Blob): Promise<string> {
   });
 }
 
-async function sent(sink: Sink, files: Record<string, string>, answers: [Choice, boolean][]): Promise<Uploads> {
+async function sent(sink: Sink, files: Record<string, string>, answers: [CollisionChoice, boolean][]): Promise<UploadQueue> {
   const settled = Promise.withResolvers<boolean>();
-  const uploads = new Uploads(sink, () => settled.resolve(true), "cut");
+  const uploads = new UploadQueue(sink, () => settled.resolve(true), "cut");
   uploads.add("d", Object.entries(files).map(([below, text]) => ({ below, file: new Blob([text]) })));
   const asked = setInterval(() => {
     if (uploads.collision) uploads.collision.answer(...(answers.shift() ?? ["skip", false]));
@@ -64,7 +64,7 @@ describe("uploads", () => {
     const sink = new Sink();
     sink.there.set("d/a", "old");
     const settled = Promise.withResolvers<boolean>();
-    const uploads = new Uploads(sink, () => settled.resolve(true), "cut");
+    const uploads = new UploadQueue(sink, () => settled.resolve(true), "cut");
     uploads.add("d", ["a", "b"].map((below) => ({ below, file: new Blob(["new"]) })));
     await new Promise((done) => setTimeout(done, 5));
     expect(uploads.collision?.left).toBe(1);

@@ -2,9 +2,9 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
-import { ask, Problem } from "../../../net/api";
+import { requestJson, Problem } from "../../../net/api";
 
-export interface Draft {
+export interface TextDraft {
   /** What is saved, and the tag of it. */
   saved: string;
   etag: string;
@@ -14,41 +14,41 @@ export interface Draft {
 }
 
 /** One text with its draft: read, written if nobody was faster, and compared if somebody was. */
-class Texts {
-  #drafts = new SvelteMap<string, Draft>();
+class TextDrafts {
+  #drafts = new SvelteMap<string, TextDraft>();
   /** Those that are being saved. */
   #saving = new Set<string>();
 
-  of(name: string): Draft | undefined {
+  getDraft(name: string): TextDraft | undefined {
     return this.#drafts.get(name);
   }
 
-  unsaved(name: string): boolean {
+  isUnsaved(name: string): boolean {
     const draft = this.#drafts.get(name);
     return draft !== undefined && draft.text !== draft.saved;
   }
 
   /** Reads it anew. What is being written stays; it is compared when it is saved. */
   async load(name: string, path: string): Promise<void> {
-    const found = await ask<{ text: string }>(path);
-    if (!this.unsaved(name)) this.took(name, found.value.text, found.etag);
+    const found = await requestJson<{ text: string }>(path);
+    if (!this.isUnsaved(name)) this.setSaved(name, found.value.text, found.etag);
   }
 
   /** Reads it, where somebody may have changed it: shown at once, or beside what is being written. */
-  async news(name: string, path: string): Promise<void> {
+  async checkForChanges(name: string, path: string): Promise<void> {
     if (this.#saving.has(name)) return;
-    const found = await ask<{ text: string }>(path);
+    const found = await requestJson<{ text: string }>(path);
     const draft = this.#drafts.get(name);
     if (this.#saving.has(name) || draft?.etag === found.etag) return;
-    if (!this.unsaved(name)) this.took(name, found.value.text, found.etag);
+    if (!this.isUnsaved(name)) this.setSaved(name, found.value.text, found.etag);
     else this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
   }
 
-  took(name: string, text: string, etag: string): void {
+  setSaved(name: string, text: string, etag: string): void {
     this.#drafts.set(name, { saved: text, etag, text, theirs: null });
   }
 
-  write(name: string, text: string): void {
+  setText(name: string, text: string): void {
     this.#change(name, { text });
   }
 
@@ -63,12 +63,12 @@ class Texts {
     if (!draft) return undefined;
     this.#saving.add(name);
     try {
-      const made = await ask<T>(path, { method: "PUT", body: { text: draft.text }, ifMatch: draft.etag });
+      const made = await requestJson<T>(path, { method: "PUT", body: { text: draft.text }, ifMatch: draft.etag });
       this.#change(name, { saved: draft.text, etag: made.etag, theirs: null });
       return made.value;
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 412) throw error;
-      const found = await ask<{ text: string }>(path);
+      const found = await requestJson<{ text: string }>(path);
       this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
       return undefined;
     } finally {
@@ -77,17 +77,17 @@ class Texts {
   }
 
   /** Goes on from theirs: with one's own text, or with theirs. */
-  settle(name: string, keep: "mine" | "theirs"): void {
+  resolveConflict(name: string, keep: "mine" | "theirs"): void {
     const draft = this.#drafts.get(name);
     if (!draft?.theirs) return;
     const { text, etag } = draft.theirs;
     this.#drafts.set(name, { saved: text, etag, text: keep === "mine" ? draft.text : text, theirs: null });
   }
 
-  #change(name: string, what: Partial<Draft>): void {
+  #change(name: string, what: Partial<TextDraft>): void {
     const draft = this.#drafts.get(name);
     if (draft) this.#drafts.set(name, { ...draft, ...what });
   }
 }
 
-export const texts = new Texts();
+export const textDrafts = new TextDrafts();
