@@ -11,6 +11,6 @@ import { registerServiceWorker } from "./shell/register-service-worker";
 watchErrors();
 const target = document.getElementById("app");
 if (target) mount(App, { target });
-void app.begin();
+void app.start();
 // The first load is not to wait for it.
 if (import.meta.env.PROD) addEventListener("load", () => void registerServiceWorker().catch(() => undefined));

@@ -2,7 +2,7 @@
 
 import type { OpenSession } from "../state/open-session.svelte";
 import { app } from "../state/app-state.svelte";
-import * as acts from "../net/session-api";
+import * as sessionApi from "../net/session-api";
 
 export function markSeen(look: () => { chat: OpenSession; atEnd: boolean }): void {
   let visible = $state(!document.hidden);
@@ -19,18 +19,18 @@ export function markSeen(look: () => { chat: OpenSession; atEnd: boolean }): voi
   $effect(() => {
     const { chat, atEnd } = look();
     const { session, loading } = chat;
-    const row = app.rows.get(session.id);
+    const row = app.sessions.get(session.id);
     const last = session.turns.findLast((turn) => turn.outcome);
-    if (loading || !visible || !atEnd || !last || !app.may("chat")) return;
+    if (loading || !visible || !atEnd || !last || !app.hasScope("chat")) return;
     const upto = session.seq;
     const ended = lastTurnEnd(chat);
     if (ended <= Math.max(told, session.seen) && !row?.unread) return;
     if (upto <= told) return;
     told = upto;
-    acts.updateSession(session.id, { seen: upto }).then(
+    sessionApi.updateSession(session.id, { seen: upto }).then(
       () => {
-        const now = app.rows.get(session.id);
-        if (now?.unread) app.rows.set(now.id, { ...now, unread: false });
+        const now = app.sessions.get(session.id);
+        if (now?.unread) app.sessions.set(now.id, { ...now, unread: false });
       },
       // It stays unread: nothing is lost, and the next look tells it again.
       () => undefined,

@@ -30,7 +30,7 @@ export class SessionBuilder {
     const input = this.inputs.get(id);
     this.inputs.delete(id);
     this.session.queue = this.session.queue.filter((one) => one.id !== id);
-    if (input) this.turn(event).items.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, steered });
+    if (input) this.turnOf(event).items.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, steered });
   }
 
   clearLive(): void {
@@ -51,12 +51,12 @@ export class SessionBuilder {
   markRestored(id: string): boolean {
     const undo = this.undos.get(id);
     const back = undo?.redo ? this.undos.get(undo.redo) : undefined;
-    for (const changeCall of (back ?? undo)?.calls ?? []) this.call(changeCall, (one) => (one.undone = !back));
+    for (const call of (back ?? undo)?.calls ?? []) this.changeCall(call, (one) => (one.undone = !back));
     return !!undo?.redo;
   }
 
   beginTurn(id: string, event: SylphEvent): Turn {
-    const turnOf: Turn = {
+    const turn: Turn = {
       key: id || `at${event.seq}`,
       id,
       first: event.seq,
@@ -71,13 +71,13 @@ export class SessionBuilder {
       cost: 0,
       items: [],
     };
-    this.session.turns = [...this.session.turns, turnOf];
-    this.copiedTurns.add(turnOf.key);
-    return turnOf;
+    this.session.turns = [...this.session.turns, turn];
+    this.copiedTurns.add(turn.key);
+    return turn;
   }
 
   /** The turn an event belongs to, ready to be changed. */
-  turn(event: SylphEvent): Turn {
+  turnOf(event: SylphEvent): Turn {
     const last = this.session.turns.at(-1);
     if (last && last.id === event.turn) return this.copyTurn(last);
     const known = event.turn ? this.session.turns.find((turn) => turn.id === event.turn) : undefined;
@@ -92,7 +92,7 @@ export class SessionBuilder {
     return copy;
   }
 
-  call(id: string, change: (call: ToolCall) => void): void {
+  changeCall(id: string, change: (call: ToolCall) => void): void {
     const known = this.session.calls.get(id);
     if (!known) return;
     const call = { ...known };
@@ -100,15 +100,15 @@ export class SessionBuilder {
     this.session.calls.set(id, call);
     for (let at = this.session.turns.length - 1; at >= 0; at--) {
       const turn = this.session.turns[at];
-      const place = turn?.items.findLastIndex((item) => item.kind === "called" && item.call.id === id) ?? -1;
+      const place = turn?.items.findLastIndex((item) => item.kind === "tool" && item.call.id === id) ?? -1;
       const item = turn?.items[place];
-      if (!turn || item?.kind !== "called") continue;
+      if (!turn || item?.kind !== "tool") continue;
       this.copyTurn(turn).items[place] = { ...item, call };
       return;
     }
   }
 
   addNote(event: SylphEvent, tone: SessionNote["tone"], text: string): void {
-    this.turn(event).items.push({ kind: "note", seq: event.seq, ts: event.ts, tone, about: event.type, text, fact: event });
+    this.turnOf(event).items.push({ kind: "note", seq: event.seq, ts: event.ts, tone, about: event.type, text, fact: event });
   }
 }

@@ -48,7 +48,7 @@ export class SessionFold {
     const session = this.session;
     for (const one of queue) {
       if (this.#builder.inputs.has(one.id)) continue;
-      this.#builder.inputs.set(one.id, { kind: "said", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false, lost: false });
+      this.#builder.inputs.set(one.id, { kind: "user", seq: 0, ts: 0, id: one.id, text: one.text, images: [], actor: "user", steered: false, lost: false });
     }
     const known = new Map(session.queue.map((one) => [one.id, one]));
     session.queue = queue.map((one) => known.get(one.id) ?? one);
@@ -61,7 +61,7 @@ export class SessionFold {
     if (this.#builder.liveClearedAt <= other.seq) this.session.live = other.live;
     if (this.#builder.outputClearedAt > other.seq) return;
     for (const call of other.calls.values()) {
-      if (call.live) this.#builder.call(call.id, (mine) => (mine.live = mine.output ? "" : call.live));
+      if (call.live) this.#builder.changeCall(call.id, (mine) => (mine.live = mine.output ? "" : call.live));
     }
   }
 

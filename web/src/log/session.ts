@@ -51,7 +51,7 @@ export interface ToolCall {
 
 /** Something a person said. */
 export interface UserMessage {
-  kind: "said";
+  kind: "user";
   seq: number;
   ts: number;
   id: string;
@@ -65,7 +65,7 @@ export interface UserMessage {
 
 /** Something the model said. */
 export interface AssistantMessage {
-  kind: "told";
+  kind: "assistant";
   seq: number;
   ts: number;
   model: string;
@@ -80,7 +80,7 @@ export interface AssistantMessage {
 }
 
 export interface ToolCallItem {
-  kind: "called";
+  kind: "tool";
   seq: number;
   ts: number;
   call: ToolCall;

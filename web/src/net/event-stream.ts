@@ -74,9 +74,9 @@ export class EventStream {
   #flushPlanned = false;
 
   constructor(
-    private readonly told: (note: StreamNote) => void,
-    private readonly linked: (link: ConnectionState) => void,
-    private readonly soon: (work: () => void) => void = (work) => {
+    private readonly onNote: (note: StreamNote) => void,
+    private readonly onConnection: (link: ConnectionState) => void,
+    private readonly schedule: (work: () => void) => void = (work) => {
       // A page in the background draws no frames, and still has to follow.
       if (document.hidden) setTimeout(work, 100);
       else requestAnimationFrame(work);
@@ -118,7 +118,7 @@ export class EventStream {
 
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      this.linked("connecting");
+      this.onConnection("connecting");
       try {
         await this.#read(signal);
         this.#tries = 0;
@@ -127,7 +127,7 @@ export class EventStream {
         if (!(await this.#isLoggedIn())) return;
       }
       if (signal.aborted) return;
-      this.linked("waiting");
+      this.onConnection("waiting");
       const pause = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** this.#tries++) * (0.5 + Math.random() / 2);
       await new Promise<void>((done) => {
         const timer = setTimeout(done, pause);
@@ -166,7 +166,7 @@ export class EventStream {
         if (body.type === "stream.opened") {
           beat = body.beat_ms * 2.5;
           this.#tries = this.#socketFailures = 0;
-          this.linked("open");
+          this.onConnection("open");
         }
         this.#dispatch(body);
       },
@@ -193,7 +193,7 @@ export class EventStream {
       case "session.changed":
       case "session.removed":
       case "config.changed":
-        this.told(body);
+        this.onNote(body);
         return;
     }
     const event = body as SylphEvent;
@@ -203,7 +203,7 @@ export class EventStream {
     else this.#gathered.set(event.session, [event]);
     if (!this.#flushPlanned) {
       this.#flushPlanned = true;
-      this.soon(() => this.#flush());
+      this.schedule(() => this.#flush());
     }
   }
 

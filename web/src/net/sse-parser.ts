@@ -17,11 +17,11 @@ export class SseParser {
     const found: SseMessage[] = [];
     const lines = (this.#rest + piece).split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? "";
-    for (const line of lines) this.#line(line, found);
+    for (const line of lines) this.#readLine(line, found);
     return found;
   }
 
-  #line(line: string, found: SseMessage[]): void {
+  #readLine(line: string, found: SseMessage[]): void {
     if (line === "") {
       if (this.#data.length) found.push({ id: this.#id, event: this.#event || "message", data: this.#data.join("\n") });
       this.#id = null;

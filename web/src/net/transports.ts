@@ -54,23 +54,23 @@ export class WebSocketTransport implements StreamTransport {
         if (body.type === "stream.opened") {
           opened = true;
           this.#open = socket;
-          this.#say({ type: "notes", on: true });
+          this.#sendOrder({ type: "notes", on: true });
           for (const place of this.places()) this.follow(place);
         }
-        this.#hear(body, ear);
+        this.#handleReply(body, ear);
       };
     });
   }
 
   follow({ id, after }: StreamPosition): void {
-    this.#say({ type: "subscribe", id, session: id, after });
+    this.#sendOrder({ type: "subscribe", id, session: id, after });
   }
 
   unfollow(id: string): void {
-    this.#say({ type: "unsubscribe", session: id });
+    this.#sendOrder({ type: "unsubscribe", session: id });
   }
 
-  #hear(body: SylphEvent | StreamNote | SocketReply, ear: TransportListener): void {
+  #handleReply(body: SylphEvent | StreamNote | SocketReply, ear: TransportListener): void {
     switch (body.type) {
       case "ack":
       case "pong":
@@ -84,7 +84,7 @@ export class WebSocketTransport implements StreamTransport {
     }
   }
 
-  #say(order: object): void {
+  #sendOrder(order: object): void {
     if (this.#open?.readyState === WebSocket.OPEN) this.#open.send(JSON.stringify(order));
   }
 }

@@ -44,107 +44,107 @@ interface SessionPage<T> {
   next: string | null;
 }
 
-class App {
+class AppState {
   principal = $state.raw<Principal | null>(null);
   /** Whether it is known by now who one is. */
-  settled = $state(false);
+  ready = $state(false);
   /** The server knows us no more. What is on the screen stays there until somebody logs in again. */
-  out = $state(false);
+  loggedOut = $state(false);
   /** Why it is not known yet who one is: the server did not answer. */
-  away = $state.raw<Problem | null>(null);
+  offlineProblem = $state.raw<Problem | null>(null);
   /** When the server we speak to was started; another time is another process. */
-  started = $state(0);
+  serverStarted = $state(0);
   /** How often the stream was opened. */
-  opened = $state(0);
+  streamOpenings = $state(0);
   /** How often the configuration was changed since, by whomever. */
-  configured = $state(0);
+  configChanges = $state(0);
   /** Whether all sessions are known. */
-  listed = $state(false);
-  link = $state<ConnectionState>("connecting");
-  rows = new SvelteMap<string, SessionSummary>();
-  #chats = new Map<string, OpenSession>();
+  sessionsLoaded = $state(false);
+  connection = $state<ConnectionState>("connecting");
+  sessions = new SvelteMap<string, SessionSummary>();
+  #openSessions = new Map<string, OpenSession>();
   stream = new EventStream(
-    (note) => this.#note(note),
-    (link) => (this.link = link),
+    (note) => this.#onNote(note),
+    (link) => (this.connection = link),
   );
 
   /** When the stream last told of a session, counted in notes. */
-  #told = new Map<string, number>();
-  #notes = 0;
+  #lastNotes = new Map<string, number>();
+  #noteCount = 0;
   #tries = 0;
-  #others = new BroadcastChannel("sylph-login");
+  #otherTabs = new BroadcastChannel("sylph-login");
 
-  async begin(): Promise<void> {
-    loginLost.addEventListener("lost", () => this.#leave());
+  async start(): Promise<void> {
+    loginLost.addEventListener("lost", () => this.#onLoginLost());
     addEventListener("online", () => this.stream.reconnectNow());
-    addEventListener("focus", () => this.out && void this.enter());
+    addEventListener("focus", () => this.loggedOut && void this.checkLogin());
     document.addEventListener("visibilitychange", () => !document.hidden && this.stream.reconnectNow());
-    this.#others.addEventListener("message", (event) => this.#heard(event.data === "in"));
-    await this.enter();
+    this.#otherTabs.addEventListener("message", (event) => this.#onTabMessage(event.data === "in"));
+    await this.checkLogin();
     // Other tabs may have waited for this: a link that logs in opens a tab of its own.
-    if (this.principal && !this.out) this.#others.postMessage("in");
+    if (this.principal && !this.loggedOut) this.#otherTabs.postMessage("in");
   }
 
   /** Another tab of this browser has logged in, or out. */
-  #heard(inside: boolean): void {
+  #onTabMessage(inside: boolean): void {
     if (!inside && this.principal) location.reload();
-    else if (inside && (this.out || !this.principal)) void this.enter();
+    else if (inside && (this.loggedOut || !this.principal)) void this.checkLogin();
   }
 
   /** Finds out who one is; goes on where it was, if that is known again. */
-  async enter(): Promise<void> {
+  async checkLogin(): Promise<void> {
     try {
       const me = await getJson<Principal>("login");
       // Another person may see other things: nothing of the one before stays.
       if (this.principal && this.principal.scopes.join() !== me.scopes.join()) return location.reload();
       this.principal = me;
-      this.away = null;
-      this.out = false;
+      this.offlineProblem = null;
+      this.loggedOut = false;
       this.#tries = 0;
       this.stream.start();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      this.out = error.status === 401;
-      this.away = this.out ? null : error;
-      if (this.away) setTimeout(() => this.away && void this.enter(), Math.min(15_000, 500 * 2 ** this.#tries++));
+      this.loggedOut = error.status === 401;
+      this.offlineProblem = this.loggedOut ? null : error;
+      if (this.offlineProblem) setTimeout(() => this.offlineProblem && void this.checkLogin(), Math.min(15_000, 500 * 2 ** this.#tries++));
     }
-    this.settled = true;
+    this.ready = true;
   }
 
-  async login(key: string): Promise<void> {
+  async logIn(key: string): Promise<void> {
     await postJson("login", { key });
-    this.#others.postMessage("in");
-    await this.enter();
+    this.#otherTabs.postMessage("in");
+    await this.checkLogin();
   }
 
-  async logout(): Promise<void> {
+  async logOut(): Promise<void> {
     await sendDelete("login");
-    this.#others.postMessage("out");
+    this.#otherTabs.postMessage("out");
     // Nothing that was seen stays in the page.
     location.assign("/");
   }
 
-  #leave(): void {
-    this.out = true;
+  #onLoginLost(): void {
+    this.loggedOut = true;
     this.stream.stop();
   }
 
-  chat(id: string): OpenSession {
-    const known = this.#chats.get(id);
+  openSession(id: string): OpenSession {
+    const known = this.#openSessions.get(id);
     if (known) return known;
     const chat = new OpenSession(id, this.stream);
-    this.#chats.set(id, chat);
+    this.#openSessions.set(id, chat);
     void chat.open();
     return chat;
   }
 
-  leave(id: string): void {
-    this.#chats.get(id)?.close();
-    this.#chats.delete(id);
+  closeSession(id: string): void {
+    this.#openSessions.get(id)?.close();
+    this.#openSessions.delete(id);
   }
 
   /** Whether one may do what needs this scope. */
-  may(scope: string): boolean {
+  hasScope(scope: string): boolean {
     const scopes = this.principal?.scopes ?? [];
     return scopes.includes(scope) || scopes.includes("admin");
   }
@@ -157,59 +157,59 @@ class App {
       toasts.dropProblemsBefore(begun);
       return made;
     } catch (error) {
-      this.fail(error);
+      this.showProblem(error);
       return undefined;
     }
   }
 
-  fail(error: unknown): void {
+  showProblem(error: unknown): void {
     if (!(error instanceof Problem)) throw error;
     if (error.status !== 401) toasts.showProblem(error);
   }
 
   /** Reads all sessions of a shelf. What is not there any more is forgotten. */
-  async list(shelf: "open" | "archived" | "deleted" = "open"): Promise<void> {
+  async loadSessions(shelf: "open" | "archived" | "deleted" = "open"): Promise<void> {
     // eslint-disable-next-line svelte/prefer-svelte-reactivity -- it lives as long as this call
     const seen = new Set<string>();
-    const since = this.#notes;
-    const newer = (id: string): boolean => (this.#told.get(id) ?? 0) > since;
+    const since = this.#noteCount;
+    const newer = (id: string): boolean => (this.#lastNotes.get(id) ?? 0) > since;
     const only = shelf === "open" ? "" : `&${shelf}=true`;
     for (let cursor: string | null = ""; cursor !== null; ) {
       const page: SessionPage<SessionSummary> = await getJson(`sessions?limit=200&cursor=${encodeURIComponent(cursor)}${only}`);
       for (const row of page.items) {
         seen.add(row.id);
         // What the stream told meanwhile is newer than the list.
-        if (!newer(row.id)) this.rows.set(row.id, row);
+        if (!newer(row.id)) this.sessions.set(row.id, row);
       }
       cursor = page.next;
     }
-    for (const row of this.rows.values()) {
+    for (const row of this.sessions.values()) {
       const mine = (row.deleted ? "deleted" : row.archived ? "archived" : "open") === shelf;
-      if (mine && !seen.has(row.id) && !newer(row.id)) this.rows.delete(row.id);
+      if (mine && !seen.has(row.id) && !newer(row.id)) this.sessions.delete(row.id);
     }
-    if (shelf === "open") this.listed = true;
+    if (shelf === "open") this.sessionsLoaded = true;
   }
 
-  #note(note: StreamNote): void {
-    if (note.type === "stream.opened") this.#opened(note.started);
-    else if (note.type === "session.removed") this.rows.delete(note.id);
-    else if (note.type === "config.changed") this.configured++;
+  #onNote(note: StreamNote): void {
+    if (note.type === "stream.opened") this.#onStreamOpened(note.started);
+    else if (note.type === "session.removed") this.sessions.delete(note.id);
+    else if (note.type === "config.changed") this.configChanges++;
     else if (note.type === "session.changed") {
-      this.#told.set(note.id, ++this.#notes);
-      this.rows.set(note.id, { ...this.#row(note), ...fieldsOfChange(note) });
+      this.#lastNotes.set(note.id, ++this.#noteCount);
+      this.sessions.set(note.id, { ...this.#summaryBefore(note), ...fieldsOfChange(note) });
     }
   }
 
-  #opened(started: number): void {
-    this.started = started;
+  #onStreamOpened(started: number): void {
+    this.serverStarted = started;
     // What was changed while nobody listened was told to nobody.
-    if (this.opened++) this.configured++;
+    if (this.streamOpenings++) this.configChanges++;
     toasts.dropOffline();
-    this.list().catch((error: unknown) => this.fail(error));
+    this.loadSessions().catch((error: unknown) => this.showProblem(error));
   }
 
-  #row(note: SessionChange): SessionSummary {
-    const known = this.rows.get(note.id);
+  #summaryBefore(note: SessionChange): SessionSummary {
+    const known = this.sessions.get(note.id);
     // Whatever adds to a session's log holds it.
     if (known) return { ...known, interrupted: known.interrupted && known.seq >= note.seq };
     return { ...fieldsOfChange(note), asked: 0, pinned: false, archived: false, deleted: false, unread: false, parent: "", interrupted: false };
@@ -221,4 +221,4 @@ function fieldsOfChange(note: SessionChange): Omit<SessionSummary, "pinned" | "a
   return { ...rest, questions, asked: questions.length };
 }
 
-export const app = new App();
+export const app = new AppState();

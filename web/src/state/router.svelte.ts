@@ -42,10 +42,10 @@ class Router {
     addEventListener("popstate", () => {
       const wanted = location.href;
       if (wanted === this.#here) return;
-      const leave = (): void => this.#go(wanted, "push");
+      const leave = (): void => this.#navigate(wanted, "push");
       // The address has changed already: it is put back while one stays.
       if (this.#guard?.(leave)) history.pushState(null, "", this.#here);
-      else this.#read();
+      else this.#readAddress();
     });
   }
 
@@ -58,17 +58,17 @@ class Router {
   }
 
   go(path: string, how: "push" | "replace" = "push"): void {
-    if (new URL(path, location.href).href !== this.#here && this.#guard?.(() => this.#go(path, how))) return;
-    this.#go(path, how);
+    if (new URL(path, location.href).href !== this.#here && this.#guard?.(() => this.#navigate(path, how))) return;
+    this.#navigate(path, how);
   }
 
-  #go(path: string, how: "push" | "replace"): void {
+  #navigate(path: string, how: "push" | "replace"): void {
     if (how === "push") history.pushState(null, "", path);
     else history.replaceState(null, "", path);
-    this.#read();
+    this.#readAddress();
   }
 
-  #read(): void {
+  #readAddress(): void {
     this.#here = location.href;
     this.route = parseRoute(new URL(location.href));
   }

@@ -29,11 +29,11 @@ class ShellState {
   #offers = $state.raw<(() => PaletteAction[])[]>([]);
 
   get pageActions(): PaletteAction[] {
-    return this.#offers.flatMap((offerActions) => offerActions());
+    return this.#offers.flatMap((offer) => offer());
   }
 
   /** A page offers what can be done on it; what it returns takes it back. For use in an `$effect`. */
-  offer(actions: () => PaletteAction[]): () => void {
+  offerActions(actions: () => PaletteAction[]): () => void {
     untrack(() => (this.#offers = [...this.#offers, actions]));
     return () => untrack(() => (this.#offers = this.#offers.filter((one) => one !== actions)));
   }

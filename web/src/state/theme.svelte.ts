@@ -11,16 +11,16 @@ class ThemeChoice {
   value = $state<ThemeName>("system");
 
   constructor() {
-    this.#show(toThemeName(readPreference("theme")));
-    window.addEventListener("storage", (event) => event.key === "sylph-theme" && this.#show(toThemeName(event.newValue ?? "")));
+    this.#applyTheme(toThemeName(readPreference("theme")));
+    window.addEventListener("storage", (event) => event.key === "sylph-theme" && this.#applyTheme(toThemeName(event.newValue ?? "")));
   }
 
   set(theme: ThemeName): void {
     savePreference("theme", theme === "system" ? "" : theme);
-    this.#show(theme);
+    this.#applyTheme(theme);
   }
 
-  #show(theme: ThemeName): void {
+  #applyTheme(theme: ThemeName): void {
     this.value = theme;
     const root = document.documentElement;
     if (theme === "system") delete root.dataset["theme"];

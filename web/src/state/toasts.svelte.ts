@@ -45,7 +45,7 @@ export class ToastQueue {
     for (const one of this.list.slice(0, Math.max(0, this.list.length - MAX_TOASTS + 1))) this.drop(one.id);
     this.list = [...this.list, { id, text, lines: [], bad: false, since: Date.now(), ...rest }];
     this.#clocks.set(id, { left: ms, begun: 0, timer: undefined });
-    if (!this.#held) this.#run(id);
+    if (!this.#held) this.#startClock(id);
     return id;
   }
 
@@ -79,7 +79,7 @@ export class ToastQueue {
   release(): void {
     if (!this.#held) return;
     this.#held = false;
-    for (const id of this.#clocks.keys()) this.#run(id);
+    for (const id of this.#clocks.keys()) this.#startClock(id);
   }
 
   /** The server answers again. */
@@ -97,7 +97,7 @@ export class ToastQueue {
     for (const one of this.list) if (one.problem) this.drop(one.id);
   }
 
-  #run(id: number): void {
+  #startClock(id: number): void {
     const clock = this.#clocks.get(id);
     if (!clock) return;
     clock.begun = Date.now();

@@ -36,16 +36,16 @@ export class Outbox {
   constructor(
     readonly session: string,
     private readonly sender: SendMessage = sendMessage,
-    private readonly kept: () => KeyValueStore = () => sessionStorage,
+    private readonly storage: () => KeyValueStore = () => sessionStorage,
   ) {
-    this.list = this.#restored();
+    this.list = this.#restoreList();
     if (this.list.length) void this.#run();
   }
 
   push(text: string, files: readonly Attachment[], delivery: MessageDelivery): void {
     const one: OutgoingMessage = { key: crypto.randomUUID(), text, delivery, files, late: false, why: "", refused: false };
-    this.#set([...this.list, one]);
-    setTimeout(() => this.#change(one.key, { late: true }), SILENT_MS);
+    this.#setList([...this.list, one]);
+    setTimeout(() => this.#changeMessage(one.key, { late: true }), SILENT_MS);
     void this.#run();
   }
 
@@ -56,14 +56,14 @@ export class Outbox {
   }
 
   retry(key: string): void {
-    this.#change(key, { refused: false, why: "" });
+    this.#changeMessage(key, { refused: false, why: "" });
     this.retryNow();
   }
 
   /** Takes a message out, to be written anew. */
   take(key: string): OutgoingMessage | undefined {
     const found = this.list.find((one) => one.key === key);
-    this.#set(this.list.filter((one) => one.key !== key));
+    this.#setList(this.list.filter((one) => one.key !== key));
     return found;
   }
 
@@ -82,7 +82,7 @@ export class Outbox {
           throw error;
         }
         const passing = error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
-        this.#change(next.key, { why: error.message, refused: !passing, late: true });
+        this.#changeMessage(next.key, { why: error.message, refused: !passing, late: true });
         if (passing) await this.#pause(Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** tries++));
       }
     }
@@ -110,25 +110,25 @@ export class Outbox {
     });
   }
 
-  #change(key: string, what: Partial<OutgoingMessage>): void {
-    if (this.list.some((one) => one.key === key)) this.#set(this.list.map((one) => (one.key === key ? { ...one, ...what } : one)));
+  #changeMessage(key: string, what: Partial<OutgoingMessage>): void {
+    if (this.list.some((one) => one.key === key)) this.#setList(this.list.map((one) => (one.key === key ? { ...one, ...what } : one)));
   }
 
-  #set(list: OutgoingMessage[]): void {
+  #setList(list: OutgoingMessage[]): void {
     this.list = list;
     // Files are too large to be kept.
     const texts = list.filter((one) => !one.files.length).map(({ key, text, delivery }) => ({ key, text, delivery }));
     try {
-      if (texts.length) this.kept().setItem(`outbox:${this.session}`, JSON.stringify(texts));
-      else this.kept().removeItem(`outbox:${this.session}`);
+      if (texts.length) this.storage().setItem(`outbox:${this.session}`, JSON.stringify(texts));
+      else this.storage().removeItem(`outbox:${this.session}`);
     } catch {
       // They are in memory.
     }
   }
 
-  #restored(): OutgoingMessage[] {
+  #restoreList(): OutgoingMessage[] {
     try {
-      const texts = JSON.parse(this.kept().getItem(`outbox:${this.session}`) ?? "[]") as Pick<OutgoingMessage, "key" | "text" | "delivery">[];
+      const texts = JSON.parse(this.storage().getItem(`outbox:${this.session}`) ?? "[]") as Pick<OutgoingMessage, "key" | "text" | "delivery">[];
       return texts.map((one) => ({ ...one, files: [], late: true, why: "", refused: false }));
     } catch {
       return [];

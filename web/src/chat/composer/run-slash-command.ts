@@ -7,12 +7,12 @@ import { sessionTitle } from "../../text/titles";
 import { app } from "../../state/app-state.svelte";
 import { formatMoney, formatTokens } from "../../text/format";
 import { words } from "../../words";
-import * as acts from "../../net/session-api";
+import * as sessionApi from "../../net/session-api";
 import type { ChatPageState } from "../chat-page-state.svelte";
 import { SLASH_COMMANDS, parseDollars, guessCommand, type CommandLine, type CommandName } from "./slash-commands";
 
 export interface CommandContext {
-  desk: ChatPageState;
+  page: ChatPageState;
   session: Session;
   busy: boolean;
   /** Opens the picker of files. */
@@ -24,14 +24,14 @@ const say = words.slash;
 /** Does what a line asks for; returns whether the line is done with. */
 export async function runSlashCommand(line: CommandLine, scene: CommandContext): Promise<boolean> {
   if (!line.command) {
-    scene.desk.showNotice(say.unknown(line.name, guessCommand(line.name)), say.see);
+    scene.page.showNotice(say.unknown(line.name, guessCommand(line.name)), say.see);
     return false;
   }
   try {
     return (await HANDLERS[line.command.name](scene, line.argument)) !== false;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    app.fail(error);
+    app.showProblem(error);
     return false;
   }
 }
@@ -40,33 +40,33 @@ export async function runSlashCommand(line: CommandLine, scene: CommandContext):
 type CommandHandler = (scene: CommandContext, argument: string) => unknown;
 
 const HANDLERS: Record<CommandName, CommandHandler> = {
-  help: ({ desk }) => desk.showNotice(say.list, ...SLASH_COMMANDS.map((each) => `/${each.name} ${each.hint}`.trim() + `: ${each.help}`), words.composer.keysBusy),
+  help: ({ page }) => page.showNotice(say.list, ...SLASH_COMMANDS.map((each) => `/${each.name} ${each.hint}`.trim() + `: ${each.help}`), words.composer.keysBusy),
   new: () => router.go(buildPath("chat")),
   sessions: () => document.getElementById("search")?.focus(),
-  model: async ({ desk }, argument) => {
-    if (!argument) desk.openDialog({ kind: "model" });
-    else await acts.updateSession(desk.sessionId, { model: argument });
+  model: async ({ page }, argument) => {
+    if (!argument) page.openDialog({ kind: "model" });
+    else await sessionApi.updateSession(page.sessionId, { model: argument });
   },
-  role: async ({ desk }, argument) => {
+  role: async ({ page }, argument) => {
     const [name = "", model = ""] = argument.split(/\s+/, 2);
-    if (!name) desk.openDialog({ kind: "roles" });
-    else await acts.updateSession(desk.sessionId, { roles: { [name]: model } });
+    if (!name) page.openDialog({ kind: "roles" });
+    else await sessionApi.updateSession(page.sessionId, { roles: { [name]: model } });
   },
-  mode: async ({ desk, session }, argument) => {
+  mode: async ({ page, session }, argument) => {
     const names = Object.keys(words.mode);
-    if (!argument) desk.showNotice(words.header.mode, words.mode[session.mode] ?? session.mode, names.join(", "));
-    else if (!names.includes(argument)) return rejectCommand(desk, say.noMode(argument, names.join(", ")));
-    else if (argument === "trust" && session.mode !== "trust") desk.openDialog({ kind: "trust" });
-    else await acts.updateSession(desk.sessionId, { mode: argument });
+    if (!argument) page.showNotice(words.header.mode, words.mode[session.mode] ?? session.mode, names.join(", "));
+    else if (!names.includes(argument)) return rejectCommand(page, say.noMode(argument, names.join(", ")));
+    else if (argument === "trust" && session.mode !== "trust") page.openDialog({ kind: "trust" });
+    else await sessionApi.updateSession(page.sessionId, { mode: argument });
     return true;
   },
-  sandbox: async ({ desk, session }, argument) => {
-    if (argument === "off") desk.openDialog({ kind: "unsafe" });
-    else if (argument === "on") await acts.updateSession(desk.sessionId, { sandbox: true });
-    else desk.showNotice(session.sandbox ? words.header.sandboxOn : words.header.sandboxOff);
+  sandbox: async ({ page, session }, argument) => {
+    if (argument === "off") page.openDialog({ kind: "unsafe" });
+    else if (argument === "on") await sessionApi.updateSession(page.sessionId, { sandbox: true });
+    else page.showNotice(session.sandbox ? words.header.sandboxOn : words.header.sandboxOff);
   },
-  status: ({ desk, session }) =>
-    desk.showNotice(
+  status: ({ page, session }) =>
+    page.showNotice(
       sessionTitle(session.title),
       `${words.header.model}: ${session.model}`,
       `${words.header.mode}: ${words.mode[session.mode] ?? session.mode}`,
@@ -76,82 +76,82 @@ const HANDLERS: Record<CommandName, CommandHandler> = {
       describeContext(session),
       describeSpending(session),
     ),
-  plan: ({ desk, session }) =>
+  plan: ({ page, session }) =>
     session.plan.length
-      ? desk.showNotice(words.plan.title, ...session.plan.map((step) => `${words.plan[step.status ?? "pending"]}: ${step.text}`))
-      : desk.showNotice(say.noPlan),
-  cost: ({ desk, session }) => desk.showNotice(words.header.cost, describeSpending(session)),
-  budget: async ({ desk }, argument) => {
-    if (!argument) return desk.openDialog({ kind: "budget" });
+      ? page.showNotice(words.plan.title, ...session.plan.map((step) => `${words.plan[step.status ?? "pending"]}: ${step.text}`))
+      : page.showNotice(say.noPlan),
+  cost: ({ page, session }) => page.showNotice(words.header.cost, describeSpending(session)),
+  budget: async ({ page }, argument) => {
+    if (!argument) return page.openDialog({ kind: "budget" });
     const money = parseDollars(argument);
-    if (money === undefined) return rejectCommand(desk, say.noSum);
-    await acts.updateSession(desk.sessionId, { budget: money });
+    if (money === undefined) return rejectCommand(page, say.noSum);
+    await sessionApi.updateSession(page.sessionId, { budget: money });
     return true;
   },
-  compact: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "compact")),
-  retry: async ({ desk }, argument) => void (await acts.retryTurn(desk.sessionId, "", argument)),
-  undo: ({ desk, busy }, argument) => {
-    if (busy) return rejectCommand(desk, say.running, say.stopFirst);
-    desk.openDialog({ kind: "undo", turn: argument === "redo" ? "" : argument, redo: argument === "redo" });
+  compact: async ({ page }) => void (await sessionApi.controlSession(page.sessionId, "compact")),
+  retry: async ({ page }, argument) => void (await sessionApi.retryTurn(page.sessionId, "", argument)),
+  undo: ({ page, busy }, argument) => {
+    if (busy) return rejectCommand(page, say.running, say.stopFirst);
+    page.openDialog({ kind: "undo", turn: argument === "redo" ? "" : argument, redo: argument === "redo" });
     return true;
   },
-  fork: async ({ desk }, argument) => {
-    if (argument && !/^\d+$/.test(argument)) return rejectMissingArgument(desk, "fork");
-    const made = await acts.forkSession(desk.sessionId, argument ? Number(argument) : null);
+  fork: async ({ page }, argument) => {
+    if (argument && !/^\d+$/.test(argument)) return rejectMissingArgument(page, "fork");
+    const made = await sessionApi.forkSession(page.sessionId, argument ? Number(argument) : null);
     router.go(buildPath("chat", made.id));
     return true;
   },
-  rename: async ({ desk }, argument) => {
-    if (!argument) return rejectMissingArgument(desk, "rename");
-    await acts.updateSession(desk.sessionId, { title: argument });
+  rename: async ({ page }, argument) => {
+    if (!argument) return rejectMissingArgument(page, "rename");
+    await sessionApi.updateSession(page.sessionId, { title: argument });
     return true;
   },
   attach: ({ pick }) => pick(),
-  queue: async ({ desk, session }, argument) => {
+  queue: async ({ page, session }, argument) => {
     const id = argument.replace(/^drop\s*/, "");
-    if (id) await acts.withdrawMessage(desk.sessionId, id);
-    else desk.showNotice(words.queue.title, ...(session.queue.length ? session.queue.map((one) => `${one.id}: ${one.text}`) : [say.nothingWaits]));
+    if (id) await sessionApi.withdrawMessage(page.sessionId, id);
+    else page.showNotice(words.queue.title, ...(session.queue.length ? session.queue.map((one) => `${one.id}: ${one.text}`) : [say.nothingWaits]));
   },
-  follow: async ({ desk }, argument) => {
-    if (!argument) return rejectMissingArgument(desk, "follow");
-    await acts.sendMessage(desk.sessionId, { text: argument, delivery: "follow" });
+  follow: async ({ page }, argument) => {
+    if (!argument) return rejectMissingArgument(page, "follow");
+    await sessionApi.sendMessage(page.sessionId, { text: argument, delivery: "follow" });
     return true;
   },
-  stop: async ({ desk, session, busy }) => {
-    if (busy || session.state === "paused") await acts.controlSession(desk.sessionId, "cancel");
-    else desk.showNotice(say.nothingRuns);
+  stop: async ({ page, session, busy }) => {
+    if (busy || session.state === "paused") await sessionApi.controlSession(page.sessionId, "cancel");
+    else page.showNotice(say.nothingRuns);
   },
-  pause: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "pause")),
-  continue: async ({ desk }) => {
+  pause: async ({ page }) => void (await sessionApi.controlSession(page.sessionId, "pause")),
+  continue: async ({ page }) => {
     try {
-      await acts.controlSession(desk.sessionId, "resume");
+      await sessionApi.controlSession(page.sessionId, "resume");
     } catch (error) {
       if (!(error instanceof Problem) || error.kind !== "nothing_open") throw error;
-      desk.showNotice(say.nothingHeld);
+      page.showNotice(say.nothingHeld);
     }
   },
-  drop: async ({ desk }) => void (await acts.controlSession(desk.sessionId, "drop")),
-  dry: async ({ desk }, argument) => {
-    if (!argument) return rejectMissingArgument(desk, "dry");
-    await acts.sendMessage(desk.sessionId, { text: argument, dry_run: true });
+  drop: async ({ page }) => void (await sessionApi.controlSession(page.sessionId, "drop")),
+  dry: async ({ page }, argument) => {
+    if (!argument) return rejectMissingArgument(page, "dry");
+    await sessionApi.sendMessage(page.sessionId, { text: argument, dry_run: true });
     return true;
   },
-  timeline: ({ desk }) => router.go(buildPath("timeline", desk.sessionId)),
-  export: ({ desk }) => {
+  timeline: ({ page }) => router.go(buildPath("timeline", page.sessionId)),
+  export: ({ page }) => {
     const link = document.createElement("a");
-    link.href = `/api/v1/sessions/${encodeURIComponent(desk.sessionId)}/export`;
-    link.download = `${desk.sessionId}.ndjson`;
+    link.href = `/api/v1/sessions/${encodeURIComponent(page.sessionId)}/export`;
+    link.download = `${page.sessionId}.ndjson`;
     link.click();
   },
 };
 
-function rejectCommand(desk: ChatPageState, title: string, ...lines: string[]): false {
-  desk.showNotice(title, ...lines);
+function rejectCommand(page: ChatPageState, title: string, ...lines: string[]): false {
+  page.showNotice(title, ...lines);
   return false;
 }
 
-function rejectMissingArgument(desk: ChatPageState, name: CommandName): false {
-  return rejectCommand(desk, say.missing(`/${name} ${say.commands[name].hint}`));
+function rejectMissingArgument(page: ChatPageState, name: CommandName): false {
+  return rejectCommand(page, say.missing(`/${name} ${say.commands[name].hint}`));
 }
 
 export function describeContext(session: Session): string {

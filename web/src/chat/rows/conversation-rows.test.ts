@@ -52,7 +52,7 @@ describe.each(readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson")))("%
 it("tells a failure once, and a stop as what it was", () => {
   const turns = foldSession("s", recording("troubled.ndjson")).turns;
   const refused = turns.find((turn) => turn.id === "t3");
-  expect(refused && buildRows({ turns: [refused] } as Session).map((row) => row.kind === "item" && row.item.kind)).toEqual(["said", false]);
+  expect(refused && buildRows({ turns: [refused] } as Session).map((row) => row.kind === "item" && row.item.kind)).toEqual(["user", false]);
   expect(refused && describeOutcome(refused)).toMatchObject({ tone: "bad", again: true, trouble: { message: "openai refused the request: bad day" } });
   const [first, second] = foldSession("s", recording("stopped.ndjson")).turns;
   expect(first && describeOutcome(first)).toEqual({ text: "You stopped it: too long", tone: "plain", trouble: null, again: true });
@@ -65,8 +65,8 @@ it("copies a whole turn from its last word, and up to an earlier one", () => {
   const session = foldSession("s", recording("fork.ndjson"));
   const turn = session.turns.find((one) => one.id === "t2");
   const last = turn?.items.at(-1);
-  expect(turn && last && [last.kind, forkPointAfter(turn, last)]).toEqual(["told", 29]);
-  const call = turn?.items.find((item) => item.kind === "called");
+  expect(turn && last && [last.kind, forkPointAfter(turn, last)]).toEqual(["assistant", 29]);
+  const call = turn?.items.find((item) => item.kind === "tool");
   expect(turn && call && forkPointAfter(turn, call)).toBe(call?.seq);
   expect(session.turns.filter((one) => one.id).map((one) => countLaterTurns(session, one))).toEqual([2, 1, 0]);
 });
@@ -90,7 +90,7 @@ it("lists what was said, and where a copy would end before it", () => {
   expect(listUserTexts(session).length).toBeGreaterThan(0);
   for (const turn of session.turns) {
     for (const item of turn.items) {
-      if (item.kind !== "said") continue;
+      if (item.kind !== "user") continue;
       expect(forkPointBefore(turn, item)).toBeLessThan(item.seq);
       expect(forkPointBefore(turn, item)).toBeGreaterThan(0);
     }
@@ -104,7 +104,7 @@ it("takes over what waits although its facts are not loaded", () => {
   expect(fold.session.queue.map((one) => one.id)).toEqual(["i9"]);
   fold.applyEvents([{ ...event, type: "turn.started", data: { input: "i9" } }]);
   expect(fold.session.queue).toEqual([]);
-  expect(fold.session.turns[0]?.items[0]).toMatchObject({ kind: "said", text: "later", seq: 10 });
+  expect(fold.session.turns[0]?.items[0]).toMatchObject({ kind: "user", text: "later", seq: 10 });
 });
 
 it("calls a session by its first words", () => {

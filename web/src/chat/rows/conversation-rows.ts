@@ -40,7 +40,7 @@ export function listUserTexts(session: Session): string[] {
   const found: string[] = [];
   for (const turn of session.turns) {
     for (const item of turn.items) {
-      if (item.kind === "said" && item.text && found.at(-1) !== item.text) found.push(item.text);
+      if (item.kind === "user" && item.text && found.at(-1) !== item.text) found.push(item.text);
     }
   }
   return found;
@@ -49,7 +49,7 @@ export function listUserTexts(session: Session): string[] {
 /** The fact after which a copy has all up to, and with, this answer: where it was the last word, its whole turn. */
 export function forkPointAfter(turn: Turn, item: TurnItem): number {
   const after = turn.items.slice(turn.items.indexOf(item) + 1);
-  return turn.last && after.every((one) => one.kind === "note" || (one.kind === "said" && one.lost)) ? turn.last : item.seq;
+  return turn.last && after.every((one) => one.kind === "note" || (one.kind === "user" && one.lost)) ? turn.last : item.seq;
 }
 
 /** How many turns the model would no longer see, if this one is run again. */
@@ -62,7 +62,7 @@ export function isModelThinking(session: Session, turn: Turn): boolean {
   if (!["processing", "scouting"].includes(session.state)) return false;
   const { text, reasoning, args } = session.live;
   if (text || reasoning || args.length) return false;
-  return !turn.items.some((item) => item.kind === "called" && ["called", "waiting", "asking", "running"].includes(item.call.state));
+  return !turn.items.some((item) => item.kind === "tool" && ["called", "waiting", "asking", "running"].includes(item.call.state));
 }
 
 /** The fact after which a copy has all up to, and without, this message. */

@@ -4,8 +4,8 @@ import { findConflicts, buildPatch, findSettledEdits, indexValues, type SettingE
 
 const value = (key: string, now: unknown, from = "default"): SettingValue => ({ key, value: now, from, secret: false, live: true });
 const values = (...all: SettingValue[]): Map<string, SettingValue> => indexValues({ file: "/f", values: all, pending: [], trouble: "" });
-const set = (to: unknown): SettingEdit => ({ value: to, problem: "", unsetValue: false });
-const unset: SettingEdit = { value: "ask", problem: "", unsetValue: true };
+const set = (to: unknown): SettingEdit => ({ value: to, problem: "", unset: false });
+const unset: SettingEdit = { value: "ask", problem: "", unset: true };
 
 describe("changes", () => {
   it("are sent as what is set and what is taken out", () => {

@@ -23,7 +23,7 @@ export interface SettingEdit {
   /** What was typed, as long as it is no good value. */
   text?: string;
   problem: string;
-  unsetValue: boolean;
+  unset: boolean;
 }
 
 export type SettingValues = ReadonlyMap<string, SettingValue>;
@@ -44,8 +44,8 @@ export function indexValues(view: ConfigView): Map<string, SettingValue> {
 export function buildPatch(edits: Iterable<[string, SettingEdit]>): { set: Record<string, unknown>; unset: string[] } {
   const all = [...edits];
   return {
-    set: Object.fromEntries(all.filter(([, edit]) => !edit.unsetValue).map(([key, edit]) => [key, edit.value])),
-    unset: all.filter(([, edit]) => edit.unsetValue).map(([key]) => key),
+    set: Object.fromEntries(all.filter(([, edit]) => !edit.unset).map(([key, edit]) => [key, edit.value])),
+    unset: all.filter(([, edit]) => edit.unset).map(([key]) => key),
   };
 }
 
@@ -56,7 +56,7 @@ export function findConflicts(edits: SettingEdits, before: SettingValues, now: S
     const old = valueAt(before, key);
     const theirs = valueAt(now, key);
     const moved = !isSameValue(old.value, theirs.value) || old.from !== theirs.from;
-    const agreed = yours.unsetValue ? theirs.from === "default" : isSameValue(theirs.value, yours.value);
+    const agreed = yours.unset ? theirs.from === "default" : isSameValue(theirs.value, yours.value);
     if (moved && !agreed) found.push({ key, yours, before: old.value, theirs: theirs.value });
   }
   return found;
@@ -68,7 +68,7 @@ export function findSettledEdits(edits: SettingEdits, now: SettingValues): strin
 }
 
 function isSettled(edit: SettingEdit, now: Pick<SettingValue, "value" | "from">): boolean {
-  return edit.unsetValue ? now.from === "default" : now.from !== "default" && isSameValue(now.value, edit.value);
+  return edit.unset ? now.from === "default" : now.from !== "default" && isSameValue(now.value, edit.value);
 }
 
 /** One value, or all that stands below a key. */

@@ -26,39 +26,39 @@ class ConfigForm {
   busy = $state(false);
   edits = new SvelteMap<string, SettingEdit>();
   /** Names that were added below what the user names, and have no value yet. */
-  #added = $state.raw<string[][]>([]);
+  #newEntries = $state.raw<string[][]>([]);
   #form = $state.raw<FormBuilder | null>(null);
   #etag = "";
   /** Whether it was changed by somebody while one's own change was being saved. */
-  #missed = false;
+  #changedWhileSaving = false;
 
   values = $derived(this.view ? indexValues(this.view) : new Map<string, SettingValue>());
-  tree: ConfigGroup | null = $derived(this.#form?.buildTree([...[...this.values.keys()].map(splitSettingPath), ...this.#added]) ?? null);
+  tree: ConfigGroup | null = $derived(this.#form?.buildTree([...[...this.values.keys()].map(splitSettingPath), ...this.#newEntries]) ?? null);
   savableEdits = $derived([...this.edits].filter(([key, edit]) => !edit.problem && !this.conflicts.some((clash) => clash.key === key)));
 
   async load(): Promise<void> {
-    await this.#try(async () => {
+    await this.#attempt(async () => {
       if (!this.#form) this.#form = new FormBuilder(await fetchSchema());
-      await this.#look();
+      await this.#fetchValues();
     });
   }
 
   /** Somebody may have changed it. What is being edited stays, and is told where it is touched. */
   async checkForChanges(): Promise<void> {
     if (!this.view) return this.load();
-    this.#missed = this.busy;
+    this.#changedWhileSaving = this.busy;
     if (this.busy) return;
     const [before, tag] = [this.values, this.#etag];
     try {
-      await this.#look();
+      await this.#fetchValues();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.problem = error;
     }
-    if (tag !== this.#etag) this.#compare(before);
+    if (tag !== this.#etag) this.#compareEdits(before);
   }
 
-  async #look(): Promise<void> {
+  async #fetchValues(): Promise<void> {
     const found = await requestJson<ConfigView>("config");
     this.#etag = found.etag;
     this.view = found.value;
@@ -66,15 +66,15 @@ class ConfigForm {
 
   typeValue(field: ConfigField, text: string): void {
     const { value, problem } = parseValue(field.kind, text);
-    if (value === null && !problem) this.unset(field);
-    else this.#keep(field, { value, problem, unsetValue: false, ...(problem ? { text } : {}) });
+    if (value === null && !problem) this.unsetValue(field);
+    else this.#setEdit(field, { value, problem, unset: false, ...(problem ? { text } : {}) });
   }
 
   chooseValue(field: ConfigField, value: unknown): void {
-    this.#keep(field, { value, problem: explainInvalid(field.kind, value), unsetValue: false });
+    this.#setEdit(field, { value, problem: explainInvalid(field.kind, value), unset: false });
   }
 
-  #keep(field: ConfigField, edit: SettingEdit): void {
+  #setEdit(field: ConfigField, edit: SettingEdit): void {
     const now = this.values.get(field.key);
     this.lastChange = null;
     if (!edit.problem && now && !now.secret && isSameValue(now.value, edit.value)) this.dropEdit(field.key);
@@ -83,8 +83,8 @@ class ConfigForm {
   }
 
   /** Takes a value out of the file: what counts then is the default. */
-  unset(field: ConfigField): void {
-    if (this.isInFile(field.key)) this.edits.set(field.key, { value: field.fallback, problem: "", unsetValue: true });
+  unsetValue(field: ConfigField): void {
+    if (this.isInFile(field.key)) this.edits.set(field.key, { value: field.fallback, problem: "", unset: true });
     else this.dropEdit(field.key);
   }
 
@@ -95,14 +95,14 @@ class ConfigForm {
   }
 
   addEntry(path: string[]): void {
-    this.#added = [...this.#added, path];
+    this.#newEntries = [...this.#newEntries, path];
   }
 
   /** Takes away all that has a name, saved or not. */
   removeEntry(group: ConfigGroup): void {
-    this.#added = this.#added.filter((path) => joinSettingPath(path) !== group.key);
+    this.#newEntries = this.#newEntries.filter((path) => joinSettingPath(path) !== group.key);
     for (const key of this.edits.keys()) if (key.startsWith(`${group.key}.`)) this.edits.delete(key);
-    if (this.isInFile(group.key)) this.edits.set(group.key, { value: null, problem: "", unsetValue: true });
+    if (this.isInFile(group.key)) this.edits.set(group.key, { value: null, problem: "", unset: true });
   }
 
   dropEdit(key: string): void {
@@ -113,7 +113,7 @@ class ConfigForm {
   discardEdits(): void {
     this.edits.clear();
     this.conflicts = [];
-    this.#added = [];
+    this.#newEntries = [];
     this.changedElsewhere = false;
     this.problem = null;
   }
@@ -127,36 +127,36 @@ class ConfigForm {
     const wanted = this.savableEdits.filter(([each]) => key === undefined || each === key);
     if (!wanted.length || this.busy) return;
     this.busy = true;
-    await this.#try(async () => {
+    await this.#attempt(async () => {
       const made = await requestJson<ConfigChange>("config", { method: "PATCH", body: buildPatch(wanted), ifMatch: this.#etag });
-      await this.#look();
+      await this.#fetchValues();
       for (const [each, edit] of wanted) if (isSameValue(this.edits.get(each), edit)) this.edits.delete(each);
       this.changedElsewhere = false;
       this.lastChange = made.value;
     });
     this.busy = false;
-    if (this.#missed) await this.checkForChanges();
+    if (this.#changedWhileSaving) await this.checkForChanges();
   }
 
-  async #try(work: () => Promise<void>): Promise<void> {
+  async #attempt(work: () => Promise<void>): Promise<void> {
     this.problem = null;
     this.lastChange = null;
     try {
       await work();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      if (error.status === 412) await this.#try(() => this.#collide());
+      if (error.status === 412) await this.#attempt(() => this.#refreshAfterConflict());
       else this.problem = error;
     }
   }
 
-  async #collide(): Promise<void> {
+  async #refreshAfterConflict(): Promise<void> {
     const before = this.values;
-    await this.#look();
-    this.#compare(before);
+    await this.#fetchValues();
+    this.#compareEdits(before);
   }
 
-  #compare(before: Map<string, SettingValue>): void {
+  #compareEdits(before: Map<string, SettingValue>): void {
     for (const key of findSettledEdits(this.edits, this.values)) this.dropEdit(key);
     this.conflicts = findConflicts(this.edits, before, this.values);
     this.changedElsewhere = this.edits.size > 0 && !this.conflicts.length;

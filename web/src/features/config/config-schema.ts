@@ -69,43 +69,43 @@ export class FormBuilder {
 
   /** All fields there are, with the names that are in use below what the user names. */
   buildTree(paths: readonly (readonly string[])[]): ConfigGroup {
-    return this.#group(this.#root, [], paths, false);
+    return this.#buildGroup(this.#root, [], paths, false);
   }
 
-  #group(schema: JsonSchema, path: string[], paths: readonly (readonly string[])[], chosen: boolean): ConfigGroup {
-    const plain = this.#plain(schema);
+  #buildGroup(schema: JsonSchema, path: string[], paths: readonly (readonly string[])[], chosen: boolean): ConfigGroup {
+    const plain = this.#resolveSchema(schema);
     const name = path.at(-1) ?? "";
     const about = plain.title && path.length && !plain.additionalProperties ? "" : (schema.description ?? "");
     const made: ConfigGroup = { key: joinSettingPath(path), path, label: chosen ? name : formatLabel(name), about, fields: [], groups: [], named: false, chosen };
     const inner = plain.additionalProperties;
     if (typeof inner === "object") {
       made.named = true;
-      for (const each of namesBelow(paths, path)) this.#add(made, inner, each, paths, true);
+      for (const each of namesBelow(paths, path)) this.#addTo(made, inner, each, paths, true);
     } else {
-      for (const [each, property] of Object.entries(plain.properties ?? {})) this.#add(made, property, each, paths, false);
+      for (const [each, property] of Object.entries(plain.properties ?? {})) this.#addTo(made, property, each, paths, false);
     }
     return made;
   }
 
-  #add(group: ConfigGroup, schema: JsonSchema, name: string, paths: readonly (readonly string[])[], chosen: boolean): void {
+  #addTo(group: ConfigGroup, schema: JsonSchema, name: string, paths: readonly (readonly string[])[], chosen: boolean): void {
     const path = [...group.path, name];
-    if (this.#plain(schema).type === "object") group.groups.push(this.#group(schema, path, paths, chosen));
+    if (this.#resolveSchema(schema).type === "object") group.groups.push(this.#buildGroup(schema, path, paths, chosen));
     else group.fields.push(this.buildField(schema, path, chosen ? name : formatLabel(name)));
   }
 
   buildField(schema: JsonSchema, path: string[], name = formatLabel(path.at(-1) ?? ""), needed = false): ConfigField {
-    const plain = this.#plain(schema);
+    const plain = this.#resolveSchema(schema);
     return {
       key: joinSettingPath(path),
       label: name,
       about: schema.description ?? plain.description ?? "",
-      kind: this.#kind(plain),
+      kind: this.#fieldKind(plain),
       fallback: schema.default ?? null,
       needed,
     };
   }
 
-  #kind(schema: JsonSchema): FieldKind {
+  #fieldKind(schema: JsonSchema): FieldKind {
     if (schema.enum) return { is: "choice", of: schema.enum };
     switch (schema.type) {
       case "boolean":
@@ -114,24 +114,24 @@ export class FormBuilder {
       case "number":
         return numberKind(schema);
       case "array":
-        return this.#several(schema.items ?? {});
+        return this.#listKind(schema.items ?? {});
       default:
         return { is: "text", shortest: schema.minLength ?? 0, longest: schema.maxLength ?? Infinity, pattern: schema.pattern ?? "" };
     }
   }
 
-  #several(items: JsonSchema): FieldKind {
-    const plain = this.#plain(items);
-    if (!plain.properties) return { is: "list", of: this.#kind(plain) };
+  #listKind(items: JsonSchema): FieldKind {
+    const plain = this.#resolveSchema(items);
+    if (!plain.properties) return { is: "list", of: this.#fieldKind(plain) };
     const needed = plain.required ?? [];
     return { is: "rows", columns: Object.entries(plain.properties).map(([name, each]) => this.buildField(each, [name], formatLabel(name), needed.includes(name))) };
   }
 
   /** What a schema refers to, and of what may be left out what it is otherwise. */
-  #plain(schema: JsonSchema): JsonSchema {
-    if (schema.$ref) return this.#plain(this.#root.$defs?.[schema.$ref.split("/").at(-1) ?? ""] ?? {});
+  #resolveSchema(schema: JsonSchema): JsonSchema {
+    if (schema.$ref) return this.#resolveSchema(this.#root.$defs?.[schema.$ref.split("/").at(-1) ?? ""] ?? {});
     const some = schema.anyOf?.find((each) => each.type !== "null");
-    return some ? this.#plain(some) : schema;
+    return some ? this.#resolveSchema(some) : schema;
   }
 }
 

@@ -10,7 +10,7 @@ const PAUSE = 700;
  */
 export function watchWorkspace(workspace: () => string, look: () => void, every = 0): void {
   // Whatever an agent does there adds to the log of its session.
-  const facts = $derived([...app.rows.values()].reduce((sum, row) => (row.workspace === workspace() ? sum + row.seq : sum), 0));
+  const facts = $derived([...app.sessions.values()].reduce((sum, row) => (row.workspace === workspace() ? sum + row.seq : sum), 0));
   let timer = 0;
   let known = -1;
   const soon = (): void => {

@@ -7,7 +7,7 @@ import { app } from "../../state/app-state.svelte";
 /** Does it now, and again after each change, wherever that came from. */
 export function onConfigChange(work: () => unknown): void {
   $effect(() => {
-    void app.configured;
+    void app.configChanges;
     untrack(work);
   });
 }

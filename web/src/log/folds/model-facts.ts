@@ -3,14 +3,14 @@
 import type { SylphEvent } from "../events";
 import type { SessionBuilder } from "../session-builder";
 
-export function foldModelFact(sheet: SessionBuilder, event: SylphEvent): boolean {
-  const session = sheet.session;
+export function foldModelFact(builder: SessionBuilder, event: SylphEvent): boolean {
+  const session = builder.session;
   switch (event.type) {
     case "model.requested":
-      sheet.withdrawnInputs = [];
-      sheet.modelAskedAt = event.ts;
+      builder.withdrawnInputs = [];
+      builder.modelAskedAt = event.ts;
       if (event.data.role === undefined || event.data.role === "main") {
-        sheet.clearLive();
+        builder.clearLive();
         session.window = event.data.window ?? session.window;
       }
       return true;
@@ -20,16 +20,16 @@ export function foldModelFact(sheet: SessionBuilder, event: SylphEvent): boolean
       for (const key of Object.keys(session.usage) as (keyof typeof session.usage)[]) {
         session.usage[key] += usage[key] ?? 0;
       }
-      const turn = sheet.turn(event);
+      const turn = builder.turnOf(event);
       turn.cost += data.cost ?? 0;
       session.cost += data.cost ?? 0;
       session.unpriced ||= data.cost === undefined || data.cost === null;
       if (data.role !== undefined && data.role !== "main") return true;
       session.context = (usage.input ?? 0) + (usage.output ?? 0) || session.context;
-      sheet.clearLive();
+      builder.clearLive();
       if (data.text || data.reasoning) {
         turn.items.push({
-          kind: "told",
+          kind: "assistant",
           seq: event.seq,
           ts: event.ts,
           model: data.model,
@@ -45,38 +45,38 @@ export function foldModelFact(sheet: SessionBuilder, event: SylphEvent): boolean
       return true;
     }
     case "model.failed":
-      foldModelFailure(sheet, event);
+      foldModelFailure(builder, event);
       return true;
     case "model.fell_back":
-      sheet.addNote(event, event.data.to ? "warn" : "bad", event.data.to || event.data.trouble.message);
+      builder.addNote(event, event.data.to ? "warn" : "bad", event.data.to || event.data.trouble.message);
       return true;
     case "compaction.made":
       session.context = event.data.tokens_after;
-      sheet.addNote(event, "plain", event.data.summary);
+      builder.addNote(event, "plain", event.data.summary);
       return true;
     case "compaction.failed":
-      sheet.addNote(event, "warn", event.data.trouble.message);
+      builder.addNote(event, "warn", event.data.trouble.message);
       return true;
     case "budget.warned":
     case "budget.stopped":
     case "budget.exceeded":
-      sheet.addNote(event, event.type === "budget.warned" ? "warn" : "bad", "");
+      builder.addNote(event, event.type === "budget.warned" ? "warn" : "bad", "");
       return true;
   }
   return false;
 }
 
-function foldModelFailure(sheet: SessionBuilder, event: SylphEvent & { type: "model.failed" }): void {
+function foldModelFailure(builder: SessionBuilder, event: SylphEvent & { type: "model.failed" }): void {
   const { role, cost, partial, trouble, model, retry_ms: again } = event.data;
   const over = again === undefined || again === null;
-  sheet.session.cost += cost ?? 0;
-  if (role === undefined || role === "main") sheet.clearLive();
+  builder.session.cost += cost ?? 0;
+  if (role === undefined || role === "main") builder.clearLive();
   // Where there is another try, it says all of it anew.
   if (over && partial?.trim() && (role === undefined || role === "main")) {
-    sheet.turn(event).items.push({
-      kind: "told", seq: event.seq, ts: event.ts, model, text: partial, reasoning: "", usage: {}, cost: null, ms: 0, firstMs: 0, cut: true,
+    builder.turnOf(event).items.push({
+      kind: "assistant", seq: event.seq, ts: event.ts, model, text: partial, reasoning: "", usage: {}, cost: null, ms: 0, firstMs: 0, cut: true,
     });
   }
   // That somebody stopped it is no failure; the end of the turn tells it.
-  if (trouble.kind !== "cancelled") sheet.addNote(event, over ? "bad" : "warn", trouble.message);
+  if (trouble.kind !== "cancelled") builder.addNote(event, over ? "bad" : "warn", trouble.message);
 }

@@ -3,8 +3,8 @@
 import type { SylphEvent } from "../events";
 import type { SessionBuilder } from "../session-builder";
 
-export function foldSessionFact(sheet: SessionBuilder, event: SylphEvent): boolean {
-  const session = sheet.session;
+export function foldSessionFact(builder: SessionBuilder, event: SylphEvent): boolean {
+  const session = builder.session;
   switch (event.type) {
     case "session.created":
       session.workspace = event.data.workspace;
@@ -21,11 +21,11 @@ export function foldSessionFact(sheet: SessionBuilder, event: SylphEvent): boole
       session.parent = event.data.parent;
       Object.assign(session, { queue: [], archived: false, pinned: false, deleted: false, cost: 0, unpriced: false });
       session.usage = { input: 0, output: 0, cached: 0, reasoning: 0, written: 0 };
-      sheet.inputs.clear();
-      sheet.withdrawnInputs = [];
-      sheet.lastTsBeforeFork = sheet.previousTs;
-      sheet.closeQuestions();
-      sheet.addNote(event, "plain", event.data.parent);
+      builder.inputs.clear();
+      builder.withdrawnInputs = [];
+      builder.lastTsBeforeFork = builder.previousTs;
+      builder.closeQuestions();
+      builder.addNote(event, "plain", event.data.parent);
       return true;
     case "session.archived":
       session.archived = event.data.archived;
@@ -42,15 +42,15 @@ export function foldSessionFact(sheet: SessionBuilder, event: SylphEvent): boole
       return true;
     case "session.mode":
       session.mode = event.data.mode;
-      sheet.addNote(event, "plain", event.data.mode);
+      builder.addNote(event, "plain", event.data.mode);
       return true;
     case "session.sandbox":
       session.sandbox = event.data.on;
-      sheet.addNote(event, event.data.on ? "plain" : "warn", event.data.on ? "on" : "off");
+      builder.addNote(event, event.data.on ? "plain" : "warn", event.data.on ? "on" : "off");
       return true;
     case "session.model":
       session.model = event.data.model;
-      sheet.addNote(event, "plain", event.data.model);
+      builder.addNote(event, "plain", event.data.model);
       return true;
     case "session.role":
       session.roles = { ...session.roles, [event.data.role]: event.data.model };
@@ -61,7 +61,7 @@ export function foldSessionFact(sheet: SessionBuilder, event: SylphEvent): boole
     case "state.changed": {
       session.state = event.data.to;
       const last = session.turns.at(-1);
-      if (last?.last && last.id === event.turn) sheet.copyTurn(last).last = event.seq;
+      if (last?.last && last.id === event.turn) builder.copyTurn(last).last = event.seq;
       return true;
     }
     case "plan.updated":

@@ -5,8 +5,8 @@ import type { SessionBuilder } from "../session-builder";
 
 const MAX_LIVE_OUTPUT = 200_000;
 
-export function applySignal(sheet: SessionBuilder, event: SylphEvent): void {
-  const live = sheet.session.live;
+export function applySignal(builder: SessionBuilder, event: SylphEvent): void {
+  const live = builder.session.live;
   switch (event.type) {
     case "delta.text":
       live.text += event.data.text;
@@ -22,7 +22,7 @@ export function applySignal(sheet: SessionBuilder, event: SylphEvent): void {
       break;
     }
     case "tool.output":
-      sheet.call(event.data.call, (call) => (call.live = keepTail(call.live + event.data.text)));
+      builder.changeCall(event.data.call, (call) => (call.live = keepTail(call.live + event.data.text)));
       break;
     case "progress":
       live.progress = event.data.text;
@@ -30,12 +30,12 @@ export function applySignal(sheet: SessionBuilder, event: SylphEvent): void {
     case "live": {
       // All at once, for who came late or missed some.
       const { text = "", reasoning = "", calls = [], outputs = {}, progress = "" } = event.data;
-      sheet.session.live = { text, reasoning, args: calls.map((call) => ({ ...call })), progress };
-      for (const [id, printed] of Object.entries(outputs)) sheet.call(id, (call) => (call.live = call.output ? "" : printed));
+      builder.session.live = { text, reasoning, args: calls.map((call) => ({ ...call })), progress };
+      for (const [id, printed] of Object.entries(outputs)) builder.changeCall(id, (call) => (call.live = call.output ? "" : printed));
       break;
     }
     case "session.failed":
-      sheet.addNote(event, "bad", event.data.trouble.message);
+      builder.addNote(event, "bad", event.data.trouble.message);
       break;
   }
 }

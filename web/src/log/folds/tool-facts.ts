@@ -6,19 +6,19 @@ import type { SessionBuilder } from "../session-builder";
 
 const ALLOWING_ANSWERS: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);
 
-export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean {
-  const session = sheet.session;
+export function foldToolFact(builder: SessionBuilder, event: SylphEvent): boolean {
+  const session = builder.session;
   switch (event.type) {
     case "tool.called": {
       const call = newToolCall(event.data.call, event.data.name, event.data.arguments, event.seq, event.ts);
       session.calls.set(call.id, call);
       session.live.args = [];
-      sheet.turn(event).items.push({ kind: "called", seq: event.seq, ts: event.ts, call });
+      builder.turnOf(event).items.push({ kind: "tool", seq: event.seq, ts: event.ts, call });
       return true;
     }
     case "tool.decided": {
       const { decision, reason, by, effect, risk, reach, arguments: made } = event.data;
-      sheet.call(event.data.call, (call) => {
+      builder.changeCall(event.data.call, (call) => {
         Object.assign(call, { decision, reason, by, effect, risk, reach: reach ?? {} });
         call.arguments = made || call.arguments;
         call.state = decision === "deny" ? "refused" : call.state;
@@ -26,7 +26,7 @@ export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean 
       return true;
     }
     case "tool.started":
-      sheet.call(event.data.call, (call) => {
+      builder.changeCall(event.data.call, (call) => {
         call.state = "running";
         call.began = event.ts;
         call.effect = event.data.effect;
@@ -34,7 +34,7 @@ export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean 
       return true;
     case "tool.finished": {
       const data = event.data;
-      sheet.call(data.call, (call) => {
+      builder.changeCall(data.call, (call) => {
         const stopped = data.trouble?.kind === "cancelled";
         call.state = call.state === "refused" ? "refused" : data.ok ? "done" : stopped ? "stopped" : "failed";
         call.output = data.output;
@@ -51,23 +51,23 @@ export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean 
       return true;
     }
     case "files.changed":
-      sheet.call(event.data.call, (call) => {
+      builder.changeCall(event.data.call, (call) => {
         call.changes = event.data.changes ?? [];
         call.gaps = event.data.gaps ?? [];
       });
       return true;
     case "undo.started":
-      sheet.undos.set(event.data.id, { calls: event.data.calls ?? [], redo: event.data.redo ?? "" });
+      builder.undos.set(event.data.id, { calls: event.data.calls ?? [], redo: event.data.redo ?? "" });
       return true;
     case "files.restored":
-      session.redo = sheet.markRestored(event.data.undo) ? "" : event.data.undo;
-      sheet.addNote(event, "plain", "");
+      session.redo = builder.markRestored(event.data.undo) ? "" : event.data.undo;
+      builder.addNote(event, "plain", "");
       return true;
     case "asked": {
       const question = { seq: event.seq, ts: event.ts, asked: event.data, answer: "", reason: "", by: "", via: "", open: true, turn: event.turn };
       session.questions = new Map(session.questions).set(event.data.id, question);
       for (const id of listCallIds(event.data)) {
-        sheet.call(id, (call) => (call.state = call.state === "called" ? "waiting" : call.state === "running" ? "asking" : call.state));
+        builder.changeCall(id, (call) => (call.state = call.state === "called" ? "waiting" : call.state === "running" ? "asking" : call.state));
       }
       return true;
     }
@@ -77,7 +77,7 @@ export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean 
         const { answer, reason, by, via } = event.data;
         const settled = { ...known, answer, reason: reason ?? "", by: by ?? "", via: via ?? "", open: false };
         session.questions = new Map(session.questions).set(event.data.id, settled);
-        settleCalls(sheet, settled);
+        settleCalls(builder, settled);
       }
       return true;
     }
@@ -86,11 +86,11 @@ export function foldToolFact(sheet: SessionBuilder, event: SylphEvent): boolean 
 }
 
 /** The calls of a question wait no longer, although others may still. */
-function settleCalls(sheet: SessionBuilder, question: SessionQuestion): void {
-  const open = [...sheet.session.questions.values()].filter((one) => one.open).flatMap((one) => listCallIds(one.asked));
+function settleCalls(builder: SessionBuilder, question: SessionQuestion): void {
+  const open = [...builder.session.questions.values()].filter((one) => one.open).flatMap((one) => listCallIds(one.asked));
   for (const id of listCallIds(question.asked)) {
     if (open.includes(id)) continue;
-    sheet.call(id, (call) => {
+    builder.changeCall(id, (call) => {
       if (call.state === "asking") call.state = "running";
       else if (call.state === "waiting") call.state = ALLOWING_ANSWERS.has(question.answer) ? "called" : "refused";
     });

@@ -52,20 +52,20 @@ const CUT = { kind: "cancelled", message: "The answer was cut off." };
 describe("a stop", () => {
   it("keeps what was said until then, as unfinished, and is no failure", () => {
     const [turn] = foldSession("s", recording("stopped")).turns;
-    expect(turn?.items.at(-1)).toMatchObject({ kind: "told", text: "Once the", cut: true });
+    expect(turn?.items.at(-1)).toMatchObject({ kind: "assistant", text: "Once the", cut: true });
     expect(turn?.items.some((item) => item.kind === "note")).toBe(false);
   });
 
   it("keeps half an answer whose connection broke, and tells why", () => {
     const turn = foldSession("s", recording("troubled")).turns.find((one) => one.id === "t2");
-    expect(turn?.items.slice(1)).toMatchObject([{ kind: "told", text: "Half of it is lo", cut: true }, { kind: "note", tone: "bad" }]);
+    expect(turn?.items.slice(1)).toMatchObject([{ kind: "assistant", text: "Half of it is lo", cut: true }, { kind: "note", tone: "bad" }]);
   });
 
   it("shows nothing of a try that is made anew, nor of what another role was asked", () => {
     const script = new Script().begin();
     script.add("model.failed", { model: "m", trouble: { kind: "cut", message: "broke" }, attempt: 1, partial: "Half", retry_ms: 100 });
     script.add("model.failed", { model: "m", trouble: CUT, attempt: 1, partial: "A title", role: "title" });
-    expect(kinds(script.session)).toEqual(["said", "note"]);
+    expect(kinds(script.session)).toEqual(["user", "note"]);
   });
 
   it("stops calls instead of failing them", () => {
@@ -97,14 +97,14 @@ describe("a stop", () => {
     script.add("model.failed", { model: "m", trouble: CUT, attempt: 1, partial: "Long" }).end("cancelled", "cancelled");
     const session = script.session;
     expect(session.queue).toEqual([]);
-    expect(session.turns[0]?.items.at(-1)).toMatchObject({ kind: "said", text: "shorter", lost: true });
+    expect(session.turns[0]?.items.at(-1)).toMatchObject({ kind: "user", text: "shorter", lost: true });
   });
 
   it("leaves out a message that was taken back while the work went on", () => {
     const script = new Script().begin().add("input.received", { id: "i2", text: "no", delivery: "follow" }).add("input.cancelled", { id: "i2" });
     script.add("model.requested", { model: "m", round: 2 }).end("cancelled", "cancelled");
-    expect(kinds(script.session)).toEqual(["said"]);
-    expect(kinds(foldSession("s", recording("steering")))).toEqual(["said", "called", "said", "told"]);
+    expect(kinds(script.session)).toEqual(["user"]);
+    expect(kinds(foldSession("s", recording("steering")))).toEqual(["user", "tool", "user", "assistant"]);
   });
 });
 

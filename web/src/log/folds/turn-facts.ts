@@ -9,13 +9,13 @@ const UNDER_WAY: ReadonlySet<string> = new Set<ToolCallState>(["called", "waitin
 /** Exit codes above it are those of commands that a signal has ended. */
 const SIGNAL_EXIT_CODE = 128;
 
-export function foldTurnFact(sheet: SessionBuilder, event: SylphEvent): boolean {
-  const session = sheet.session;
+export function foldTurnFact(builder: SessionBuilder, event: SylphEvent): boolean {
+  const session = builder.session;
   switch (event.type) {
     case "input.received": {
       const { id, text, delivery, images } = event.data;
       const said: UserMessage = {
-        kind: "said",
+        kind: "user",
         seq: event.seq,
         ts: event.ts,
         id,
@@ -25,56 +25,56 @@ export function foldTurnFact(sheet: SessionBuilder, event: SylphEvent): boolean 
         steered: false,
         lost: false,
       };
-      sheet.inputs.set(id, said);
+      builder.inputs.set(id, said);
       session.title ||= titleFromText(text);
       session.queue = [...session.queue, { id, text, follow: delivery === "follow", images: said.images }];
       return true;
     }
     case "input.delivered":
-      sheet.deliverInput(event, event.data.id, true);
+      builder.deliverInput(event, event.data.id, true);
       return true;
     case "input.cancelled": {
-      const input = sheet.inputs.get(event.data.id);
-      if (input && event.turn) sheet.withdrawnInputs.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, lost: true });
-      sheet.inputs.delete(event.data.id);
+      const input = builder.inputs.get(event.data.id);
+      if (input && event.turn) builder.withdrawnInputs.push({ ...input, seq: input.seq || event.seq, ts: input.ts || event.ts, lost: true });
+      builder.inputs.delete(event.data.id);
       session.queue = session.queue.filter((one) => one.id !== event.data.id);
       return true;
     }
     case "turn.started": {
-      const turn = sheet.beginTurn(event.turn, event);
+      const turn = builder.beginTurn(event.turn, event);
       turn.retryOf = event.data.retry_of ?? "";
-      sheet.withdrawnInputs = [];
-      sheet.clearLive();
-      sheet.deliverInput(event, event.data.input, false);
+      builder.withdrawnInputs = [];
+      builder.clearLive();
+      builder.deliverInput(event, event.data.input, false);
       return true;
     }
     case "turn.resumed":
-      sheet.clearLive();
-      sheet.outputClearedAt = event.seq;
-      for (const call of session.calls.values()) if (call.live) sheet.call(call.id, (one) => (one.live = ""));
+      builder.clearLive();
+      builder.outputClearedAt = event.seq;
+      for (const call of session.calls.values()) if (call.live) builder.changeCall(call.id, (one) => (one.live = ""));
       // Whoever waited for these answers is gone; the turn asks anew.
-      sheet.closeQuestions();
-      sheet.addNote(event, "warn", "");
+      builder.closeQuestions();
+      builder.addNote(event, "warn", "");
       return true;
     case "turn.ended": {
-      const turn = sheet.turn(event);
+      const turn = builder.turnOf(event);
       // A copy that was made in the middle of it adds the end later; the work was over before.
-      turn.ended = event.data.trouble?.kind === "forked" ? Math.max(turn.began, sheet.lastTsBeforeFork) : event.ts;
+      turn.ended = event.data.trouble?.kind === "forked" ? Math.max(turn.began, builder.lastTsBeforeFork) : event.ts;
       turn.last = event.seq;
       turn.outcome = event.data.outcome;
       turn.trouble = event.data.trouble ?? null;
       turn.rounds = event.data.rounds ?? 0;
-      if (turn.outcome === "cancelled") turn.items.push(...sheet.withdrawnInputs);
-      sheet.withdrawnInputs = [];
-      sheet.clearLive();
-      sheet.closeQuestions();
-      stopOpenCalls(sheet, turn);
+      if (turn.outcome === "cancelled") turn.items.push(...builder.withdrawnInputs);
+      builder.withdrawnInputs = [];
+      builder.clearLive();
+      builder.closeQuestions();
+      stopOpenCalls(builder, turn);
       return true;
     }
     case "history.rewound":
       for (const turn of session.turns) {
         if (turn.id && turn.first >= event.data.to && turn.id !== event.turn && !turn.rewound) {
-          sheet.copyTurn(turn).rewound = true;
+          builder.copyTurn(turn).rewound = true;
         }
       }
       return true;
@@ -83,15 +83,15 @@ export function foldTurnFact(sheet: SessionBuilder, event: SylphEvent): boolean 
 }
 
 /** Calls that the end of their turn was the end of. */
-function stopOpenCalls(sheet: SessionBuilder, turn: Turn): void {
+function stopOpenCalls(builder: SessionBuilder, turn: Turn): void {
   const cancelled = turn.outcome === "cancelled";
   for (const item of turn.items) {
-    if (item.kind !== "called") continue;
+    if (item.kind !== "tool") continue;
     const { id, state, exit, ended } = item.call;
     // A command that was stopped has ended by a signal, in the last round.
-    const killed = cancelled && state === "failed" && exit !== null && exit > SIGNAL_EXIT_CODE && ended >= sheet.modelAskedAt;
+    const killed = cancelled && state === "failed" && exit !== null && exit > SIGNAL_EXIT_CODE && ended >= builder.modelAskedAt;
     if (!killed && !UNDER_WAY.has(state)) continue;
-    sheet.call(id, (call) => {
+    builder.changeCall(id, (call) => {
       call.state = "stopped";
       if (killed) call.ms = Math.max(call.ms, ended - call.began);
     });

@@ -8,13 +8,13 @@ import { isHarmless, ErrorReporter } from "./error-reporter";
 import { toasts } from "../../state/toasts.svelte";
 import { appUpdate } from "../app-update.svelte";
 
-const reporter = new ErrorReporter((report) => (app.principal && !app.out ? postJson("logs/client", report) : Promise.resolve()));
+const reporter = new ErrorReporter((report) => (app.principal && !app.loggedOut ? postJson("logs/client", report) : Promise.resolve()));
 
 export function handleError(error: unknown): void {
   if (isHarmless(error)) return;
   if (error instanceof Problem) {
     // Somebody forgot to say what happens then: it is told like any other refusal.
-    app.fail(error);
+    app.showProblem(error);
     return;
   }
   const told = reporter.report(error, router.route.page);

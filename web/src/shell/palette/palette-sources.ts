@@ -2,7 +2,7 @@
 
 import { tick } from "svelte";
 
-import * as acts from "../../net/session-api";
+import * as sessionApi from "../../net/session-api";
 import { CHAT_PAGE, listFeatures, showsSession } from "../../features/registry";
 import { buildPath, router } from "../../state/router.svelte";
 import { app, type SessionSummary } from "../../state/app-state.svelte";
@@ -28,8 +28,8 @@ function sessionPaletteActions(row: SessionSummary): PaletteAction[] {
   const found: PaletteAction[] = [];
   if (page === CHAT_PAGE.route) found.push(...listFeatures("session").map(({ route, about = "" }) => ({ name: about, run: () => router.go(buildPath(route, row.id)) })));
   else found.push({ name: words.palette.chat, run: () => router.go(buildPath(CHAT_PAGE.route, row.id)) });
-  if (!app.may("chat") || row.deleted) return found;
-  if (busy) found.push({ name: words.palette.stop, run: () => app.attempt(() => acts.controlSession(row.id, "cancel")) });
+  if (!app.hasScope("chat") || row.deleted) return found;
+  if (busy) found.push({ name: words.palette.stop, run: () => app.attempt(() => sessionApi.controlSession(row.id, "cancel")) });
   found.push(
     { name: row.pinned ? words.sidebar.unpin : words.sidebar.pin, run: () => togglePin(row) },
     { name: row.archived ? words.sidebar.unarchive : words.sidebar.archive, run: () => archiveSession(row, !row.archived) },
@@ -40,7 +40,7 @@ function sessionPaletteActions(row: SessionSummary): PaletteAction[] {
 
 export function collectPaletteSources(): PaletteSources {
   const { page, rest } = router.route;
-  const row = showsSession(page) ? app.rows.get(rest[0] ?? "") : undefined;
+  const row = showsSession(page) ? app.sessions.get(rest[0] ?? "") : undefined;
   return {
     here: [...(row ? sessionPaletteActions(row) : []), ...shell.pageActions],
     acts: [
@@ -51,13 +51,13 @@ export function collectPaletteSources(): PaletteSources {
         name: `${words.shell.theme}: ${words.shell.themes[name]}`,
         run: () => theme.set(name),
       })),
-      { name: words.login.out, run: () => app.attempt(() => app.logout()) },
+      { name: words.login.out, run: () => app.attempt(() => app.logOut()) },
     ],
     pages: [CHAT_PAGE, ...listFeatures("navigation")].map(({ title, route }) => ({
       name: words.palette.goTo(title),
       run: () => router.go(buildPath(route)),
     })),
-    sessions: [...app.rows.values()].filter((one) => !one.deleted).sort((a, b) => b.updated - a.updated),
+    sessions: [...app.sessions.values()].filter((one) => !one.deleted).sort((a, b) => b.updated - a.updated),
     open: (one) => router.go(buildPath("chat", one.id)),
     more: (one) => (one.asked ? (words.state["awaiting_user"] ?? "") : formatTimeAgo(one.updated)),
     inside: (text) => focusSearch(text),

@@ -26,10 +26,10 @@ export class ConversationSearch {
       return;
     }
     this.busy = true;
-    this.#timer = window.setTimeout(() => void this.#ask(wanted), TYPING_PAUSE_MS);
+    this.#timer = window.setTimeout(() => void this.#fetchMatches(wanted), TYPING_PAUSE_MS);
   }
 
-  async #ask(text: string): Promise<void> {
+  async #fetchMatches(text: string): Promise<void> {
     const stop = (this.#stop = new AbortController());
     try {
       const found = await getJson<{ items: ConversationMatch[] }>(`sessions/search?limit=50&q=${encodeURIComponent(text.slice(0, 500))}`, stop.signal);
@@ -43,7 +43,7 @@ export class ConversationSearch {
       this.matches = [];
       // Words that cannot be searched for find nothing.
       if (error instanceof Problem && error.status === 400) this.query = text;
-      else app.fail(error);
+      else app.showProblem(error);
     }
   }
 }

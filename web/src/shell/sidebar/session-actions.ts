@@ -1,6 +1,6 @@
 /** What the sidebar and the palette do with a session, told where it needs telling. */
 
-import * as acts from "../../net/session-api";
+import * as sessionApi from "../../net/session-api";
 import { apiPath, postJson, sendDelete } from "../../net/api";
 import { app, type SessionSummary } from "../../state/app-state.svelte";
 import { words } from "../../words";
@@ -9,14 +9,14 @@ import { toasts } from "../../state/toasts.svelte";
 
 /** Shows at once what was asked for; what the server says counts, and comes by the stream. */
 async function changeAtOnce(row: SessionSummary, now: Partial<SessionSummary>, work: () => Promise<unknown>): Promise<boolean> {
-  const before = app.rows.get(row.id) ?? row;
-  app.rows.set(row.id, { ...before, ...now });
+  const before = app.sessions.get(row.id) ?? row;
+  app.sessions.set(row.id, { ...before, ...now });
   const done = await app.attempt(async () => {
     await work();
     return true;
   });
-  const known = app.rows.get(row.id);
-  if (!done && known) app.rows.set(row.id, { ...known, ...valuesBefore(before, now) });
+  const known = app.sessions.get(row.id);
+  if (!done && known) app.sessions.set(row.id, { ...known, ...valuesBefore(before, now) });
   return !!done;
 }
 
@@ -25,12 +25,12 @@ function valuesBefore(before: SessionSummary, now: Partial<SessionSummary>): Par
 }
 
 export async function togglePin(row: SessionSummary): Promise<void> {
-  await changeAtOnce(row, { pinned: !row.pinned }, () => acts.updateSession(row.id, { pinned: !row.pinned }));
+  await changeAtOnce(row, { pinned: !row.pinned }, () => sessionApi.updateSession(row.id, { pinned: !row.pinned }));
 }
 
 export async function renameSession(row: SessionSummary, title: string): Promise<void> {
   const wanted = title.trim();
-  if (wanted && wanted !== row.title) await changeAtOnce(row, { title: wanted }, () => acts.updateSession(row.id, { title: wanted }));
+  if (wanted && wanted !== row.title) await changeAtOnce(row, { title: wanted }, () => sessionApi.updateSession(row.id, { title: wanted }));
 }
 
 export async function archiveSession(row: SessionSummary, archived: boolean): Promise<void> {
@@ -45,14 +45,14 @@ export async function trashSession(row: SessionSummary): Promise<void> {
 }
 
 export async function restoreSession(row: SessionSummary): Promise<void> {
-  await changeAtOnce(row, { deleted: false }, () => acts.controlSession(row.id, "restore"));
+  await changeAtOnce(row, { deleted: false }, () => sessionApi.controlSession(row.id, "restore"));
 }
 
 /** Nothing is left of it. */
 export async function purgeSession(row: SessionSummary): Promise<void> {
   const done = await app.attempt(async () => (await sendDelete(apiPath`sessions/${row.id}?purge=true`), true));
   if (!done) return;
-  app.rows.delete(row.id);
+  app.sessions.delete(row.id);
   toasts.show(words.sidebar.purged(sessionTitle(row.title)));
 }
 
@@ -61,7 +61,7 @@ export function listSessionActions(row: SessionSummary, renaming: () => void, pu
   const say = words.sidebar;
   if (row.deleted) {
     const back = { name: say.restore, run: () => void restoreSession(row) };
-    return app.may("admin") ? [back, { name: `${say.purge} …`, bad: true, run: () => purging(row) }] : [back];
+    return app.hasScope("admin") ? [back, { name: `${say.purge} …`, bad: true, run: () => purging(row) }] : [back];
   }
   const aside = row.archived
     ? { name: say.unarchive, run: () => void archiveSession(row, false) }

@@ -5,7 +5,7 @@ import { type SidebarLine, buildLines } from "./session-lines";
 import { shell } from "../../state/shell-state.svelte";
 
 class VisibleLines {
-  lines: SidebarLine[] = $derived(buildLines(app.rows.values(), shell.shelf, shell.search, Date.now()));
+  lines: SidebarLine[] = $derived(buildLines(app.sessions.values(), shell.shelf, shell.search, Date.now()));
 }
 
 export const visibleLines = new VisibleLines();

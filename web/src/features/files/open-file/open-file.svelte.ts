@@ -55,9 +55,9 @@ export class OpenFile {
     this.problem = null;
     try {
       const { value, etag } = await this.store.readText(this.path);
-      this.#take(value, etag);
+      this.#setSaved(value, etag);
     } catch (error) {
-      this.#failed(error);
+      this.#setProblem(error);
     } finally {
       this.loading = false;
     }
@@ -83,7 +83,7 @@ export class OpenFile {
       return true;
     } catch (error) {
       if (error instanceof Problem && error.status === 412) await this.compare();
-      else this.#failed(error);
+      else this.#setProblem(error);
       return false;
     } finally {
       this.#busy = this.saving = false;
@@ -95,11 +95,11 @@ export class OpenFile {
     if (this.#busy || !this.view || this.conflict) return;
     this.#busy = true;
     try {
-      const theirs = await this.#theirs();
+      const theirs = await this.#readForeignVersion();
       if (!theirs) this.foreignChange = this.foreignChange === "renewed" ? "renewed" : "";
       else if (!theirs.view) this.foreignChange = "gone";
-      else if (this.dirty && !this.#same(theirs.view)) this.foreignChange = "changed";
-      else this.#renew(theirs.view, theirs.etag);
+      else if (this.dirty && !this.#isOwnText(theirs.view)) this.foreignChange = "changed";
+      else this.#adoptForeignChange(theirs.view, theirs.etag);
     } catch (error) {
       // Whoever only looks does not complain: the next look, or saving, tells.
       if (!(error instanceof Problem)) throw error;
@@ -111,9 +111,9 @@ export class OpenFile {
   /** Shows both versions, and lets the person choose. */
   async compare(): Promise<void> {
     try {
-      await this.#meet();
+      await this.#compareVersions();
     } catch (error) {
-      this.#failed(error);
+      this.#setProblem(error);
     }
   }
 
@@ -127,7 +127,7 @@ export class OpenFile {
   takeTheirs(): void {
     const theirs = this.conflict;
     this.conflict = null;
-    if (theirs?.view) this.#take(theirs.view, theirs.etag);
+    if (theirs?.view) this.#setSaved(theirs.view, theirs.etag);
   }
 
   keepEditing(): void {
@@ -135,14 +135,14 @@ export class OpenFile {
     this.conflict = null;
   }
 
-  async #meet(): Promise<void> {
-    const theirs = await this.#theirs();
-    if (theirs?.view && this.#same(theirs.view)) this.#renew(theirs.view, theirs.etag);
+  async #compareVersions(): Promise<void> {
+    const theirs = await this.#readForeignVersion();
+    if (theirs?.view && this.#isOwnText(theirs.view)) this.#adoptForeignChange(theirs.view, theirs.etag);
     else this.conflict = theirs;
     if (!theirs) this.foreignChange = "";
   }
 
-  async #theirs(): Promise<ForeignVersion | null> {
+  async #readForeignVersion(): Promise<ForeignVersion | null> {
     try {
       const now = await this.store.readTextIfChanged(this.path, this.etag);
       return now ? { view: now.value, etag: now.etag } : null;
@@ -152,19 +152,19 @@ export class OpenFile {
     }
   }
 
-  #same(view: FileView): boolean {
+  #isOwnText(view: FileView): boolean {
     return view.text !== null && normalizeLineEnds(view.text) === this.ownText;
   }
 
-  #renew(view: FileView, etag: string): void {
+  #adoptForeignChange(view: FileView, etag: string): void {
     const before = normalizeLineEnds(this.view?.text ?? "");
-    const seen = this.#same(view);
-    this.#take(view, etag);
+    const seen = this.#isOwnText(view);
+    this.#setSaved(view, etag);
     this.textBefore = before;
     this.foreignChange = seen ? "" : "renewed";
   }
 
-  #take(view: FileView, etag: string): void {
+  #setSaved(view: FileView, etag: string): void {
     this.view = view;
     this.etag = etag;
     this.foreignChange = "";
@@ -174,7 +174,7 @@ export class OpenFile {
     if (!this.buffer) this.dirty = false;
   }
 
-  #failed(error: unknown): void {
+  #setProblem(error: unknown): void {
     if (!(error instanceof Problem)) throw error;
     this.problem = error;
   }
