@@ -9,11 +9,11 @@ export function markSeen(look: () => { chat: OpenSession; atEnd: boolean }): voi
   let told = 0;
 
   $effect(() => {
-    const changed = (): void => {
+    const updateVisible = (): void => {
       visible = !document.hidden;
     };
-    document.addEventListener("visibilitychange", changed);
-    return () => document.removeEventListener("visibilitychange", changed);
+    document.addEventListener("visibilitychange", updateVisible);
+    return () => document.removeEventListener("visibilitychange", updateVisible);
   });
 
   $effect(() => {

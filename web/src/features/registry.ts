@@ -10,7 +10,7 @@ export interface PageModule {
   default: Component<Record<string, never>>;
 }
 
-export interface PageInfo {
+export interface PageEntry {
   name: string;
   title: string;
   /** Its address: the first part of the path, and for a section of the settings the second. */
@@ -21,7 +21,7 @@ export interface PageInfo {
   shortcut?: { keys: string[]; help: string };
 }
 
-export interface Feature extends PageInfo {
+export interface Feature extends PageEntry {
   /** Where it is found: in the navigation, at each session, or in the settings. */
   place: "navigation" | "session" | "settings";
   load: () => Promise<PageModule>;
@@ -32,7 +32,7 @@ export interface Feature extends PageInfo {
 }
 
 /** The chat is part of the app itself, and where one is without an address. */
-export const CHAT_PAGE: PageInfo = { name: "chat", title: "Chat", route: "chat", icon: "message-square", shortcut: { keys: ["g", "c"], help: "Go to the chat" } };
+export const CHAT_PAGE: PageEntry = { name: "chat", title: "Chat", route: "chat", icon: "message-square", shortcut: { keys: ["g", "c"], help: "Go to the chat" } };
 
 export const FEATURES: readonly Feature[] = [
   { name: "timeline", title: "Timeline", route: "timeline", icon: "clock", place: "session", about: "Show the timeline", load: () => import("./timeline/TimelinePage.svelte") },
@@ -57,7 +57,7 @@ export function listFeatures(place: Feature["place"]): Feature[] {
 }
 
 /** What has an address of its own, in the order of the navigation. */
-export const PAGES: readonly PageInfo[] = [CHAT_PAGE, ...FEATURES.filter((feature) => feature.place !== "settings")];
+export const PAGES: readonly PageEntry[] = [CHAT_PAGE, ...FEATURES.filter((feature) => feature.place !== "settings")];
 
 export function findFeature(route: string): Feature | undefined {
   return FEATURES.find((feature) => feature.route === route);

@@ -86,7 +86,7 @@ export class EventStream {
   start(): void {
     if (this.#abort) return;
     this.#abort = new AbortController();
-    void this.#run(this.#abort.signal);
+    void this.#connectForever(this.#abort.signal);
   }
 
   stop(): void {
@@ -116,11 +116,11 @@ export class EventStream {
     return [...this.#followers].map(([id, follower]) => ({ id, after: follower.lastSeq() }));
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
+  async #connectForever(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.onConnection("connecting");
       try {
-        await this.#read(signal);
+        await this.#readUntilCut(signal);
         this.#tries = 0;
       } catch (error) {
         if (error instanceof Problem && error.status === 401) return;
@@ -151,7 +151,7 @@ export class EventStream {
     return true;
   }
 
-  async #read(signal: AbortSignal): Promise<void> {
+  async #readUntilCut(signal: AbortSignal): Promise<void> {
     const cut = new AbortController();
     const abort = (): void => cut.abort();
     signal.addEventListener("abort", abort);

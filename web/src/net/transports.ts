@@ -37,8 +37,8 @@ export class WebSocketTransport implements StreamTransport {
     return new Promise((done, fail) => {
       const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
       let opened = false;
-      const ended = (): void => {
-        signal.removeEventListener("abort", ended);
+      const finish = (): void => {
+        signal.removeEventListener("abort", finish);
         socket.onmessage = socket.onclose = null;
         socket.close();
         this.#open = null;
@@ -46,8 +46,8 @@ export class WebSocketTransport implements StreamTransport {
         else fail(new Problem({ title: "Offline", status: 0, detail: "The server does not answer.", kind: "offline" }));
       };
       // On a dead line the other end does not say goodbye: nobody waits for that.
-      signal.addEventListener("abort", ended);
-      socket.onclose = ended;
+      signal.addEventListener("abort", finish);
+      socket.onclose = finish;
       socket.onmessage = (message: MessageEvent<string>) => {
         ear.onActivity();
         const body = JSON.parse(message.data) as SylphEvent | StreamNote | SocketReply;

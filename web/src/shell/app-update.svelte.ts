@@ -27,13 +27,13 @@ class AppUpdate {
 
   /** Watches for a moment in which loading anew takes nothing from anybody. */
   watchForCalm(): () => void {
-    const moved = (): void => void (this.#last = Date.now());
+    const noteActivity = (): void => void (this.#last = Date.now());
     const timer = setInterval(() => this.available && this.canReload() && this.reload(), 2000);
     const kinds = ["keydown", "pointerdown", "input"] as const;
-    for (const kind of kinds) addEventListener(kind, moved, { capture: true, passive: true });
+    for (const kind of kinds) addEventListener(kind, noteActivity, { capture: true, passive: true });
     return () => {
       clearInterval(timer);
-      for (const kind of kinds) removeEventListener(kind, moved, { capture: true });
+      for (const kind of kinds) removeEventListener(kind, noteActivity, { capture: true });
     };
   }
 

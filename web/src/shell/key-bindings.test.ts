@@ -8,7 +8,7 @@ function press(key: string, more: Partial<KeyPress> = {}): KeyPress {
 
 it("knows single keys, chords and sequences", () => {
   const board = new KeyReader();
-  const read = (event: KeyPress, now = 0): KeyTarget | null => board.read(event, false, true, now);
+  const read = (event: KeyPress, now = 0): KeyTarget | null => board.readKey(event, false, true, now);
   expect(read(press("?"))).toBe("help");
   expect(read(press("k", { ctrlKey: true }))).toBe("palette");
   expect(read(press("k", { metaKey: true }))).toBe("palette");
@@ -21,16 +21,16 @@ it("knows single keys, chords and sequences", () => {
 
 it("forgets the first key of a sequence after a while", () => {
   const board = new KeyReader();
-  board.read(press("g"), false, true, 0);
-  expect(board.read(press("d"), false, true, 5000)).toBeNull();
+  board.readKey(press("g"), false, true, 0);
+  expect(board.readKey(press("d"), false, true, 5000)).toBeNull();
 });
 
 it("leaves letters alone where somebody types, or has switched them off", () => {
   const board = new KeyReader();
-  expect(board.read(press("n"), true, true, 0)).toBeNull();
-  expect(board.read(press("n"), false, false, 0)).toBeNull();
-  expect(board.read(press("K", { ctrlKey: true }), true, false, 0)).toBe("palette");
-  expect(board.read(press("n", { isComposing: true }), false, true, 0)).toBeNull();
+  expect(board.readKey(press("n"), true, true, 0)).toBeNull();
+  expect(board.readKey(press("n"), false, false, 0)).toBeNull();
+  expect(board.readKey(press("K", { ctrlKey: true }), true, false, 0)).toBe("palette");
+  expect(board.readKey(press("n", { isComposing: true }), false, true, 0)).toBeNull();
 });
 
 it("has no two meanings for the same keys", () => {
@@ -46,7 +46,7 @@ it("knows what takes letters", () => {
 
 it("knows a letter with Alt by its place where the sign is another", () => {
   const board = new KeyReader();
-  const read = (event: KeyPress): KeyTarget | null => board.read(event, true, true, 0);
+  const read = (event: KeyPress): KeyTarget | null => board.readKey(event, true, true, 0);
   expect(read(press("y", { altKey: true }))).toBe("yes");
   expect(read(press("¥", { altKey: true, code: "KeyY" }))).toBe("yes");
   // Where Y and Z have changed places, the letter counts.

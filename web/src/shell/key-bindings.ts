@@ -9,7 +9,7 @@ export type AppAction = keyof typeof words.keys.acts;
 export type KeyTarget = AppAction | { page: string };
 
 export interface KeyBinding {
-  act: KeyTarget;
+  target: KeyTarget;
   help: string;
   /** As they are shown: the keys of a sequence one after another. */
   keys: string[];
@@ -17,22 +17,22 @@ export interface KeyBinding {
   bare: boolean;
 }
 
-const APP_BINDINGS: { act: AppAction; keys: string[]; bare: boolean }[] = [
-  { act: "palette", keys: ["Ctrl+K"], bare: false },
-  { act: "next", keys: ["Alt+ArrowDown"], bare: false },
-  { act: "previous", keys: ["Alt+ArrowUp"], bare: false },
-  { act: "sidebar", keys: ["Ctrl+B"], bare: false },
-  { act: "yes", keys: ["Alt+Y"], bare: false },
-  { act: "no", keys: ["Alt+N"], bare: false },
-  { act: "question", keys: ["Alt+Q"], bare: false },
-  { act: "help", keys: ["?"], bare: true },
-  { act: "new", keys: ["n"], bare: true },
-  { act: "search", keys: ["s"], bare: true },
+const APP_BINDINGS: { target: AppAction; keys: string[]; bare: boolean }[] = [
+  { target: "palette", keys: ["Ctrl+K"], bare: false },
+  { target: "next", keys: ["Alt+ArrowDown"], bare: false },
+  { target: "previous", keys: ["Alt+ArrowUp"], bare: false },
+  { target: "sidebar", keys: ["Ctrl+B"], bare: false },
+  { target: "yes", keys: ["Alt+Y"], bare: false },
+  { target: "no", keys: ["Alt+N"], bare: false },
+  { target: "question", keys: ["Alt+Q"], bare: false },
+  { target: "help", keys: ["?"], bare: true },
+  { target: "new", keys: ["n"], bare: true },
+  { target: "search", keys: ["s"], bare: true },
 ];
 
 export const KEY_BINDINGS: KeyBinding[] = [
-  ...APP_BINDINGS.map((key) => ({ ...key, help: words.keys.acts[key.act] })),
-  ...PAGES.flatMap(({ route, shortcut }) => (shortcut ? [{ act: { page: route }, keys: shortcut.keys, help: shortcut.help, bare: true }] : [])),
+  ...APP_BINDINGS.map((key) => ({ ...key, help: words.keys.acts[key.target] })),
+  ...PAGES.flatMap(({ route, shortcut }) => (shortcut ? [{ target: { page: route }, keys: shortcut.keys, help: shortcut.help, bare: true }] : [])),
 ];
 
 export function isAppAction(target: KeyTarget): target is AppAction {
@@ -54,28 +54,28 @@ export interface KeyPress {
 
 /** Reads keys one by one; says what is meant once it is clear. */
 export class KeyReader {
-  #before = "";
-  #when = 0;
+  #firstKey = "";
+  #firstKeyAt = 0;
 
-  read(event: KeyPress, typing: boolean, bare: boolean, now: number): KeyTarget | null {
+  readKey(event: KeyPress, typing: boolean, bare: boolean, now: number): KeyTarget | null {
     if (event.isComposing) return null;
     const name = nameKey(event);
     const plain = !name.includes("+") || name === "+";
     if (!plain) {
-      this.#before = "";
-      return KEY_BINDINGS.find((key) => !key.bare && key.keys[0] === name)?.act ?? null;
+      this.#firstKey = "";
+      return KEY_BINDINGS.find((key) => !key.bare && key.keys[0] === name)?.target ?? null;
     }
     if (typing || !bare) {
-      this.#before = "";
+      this.#firstKey = "";
       return null;
     }
-    const before = now - this.#when < SEQUENCE_MS ? this.#before : "";
-    this.#before = "";
+    const before = now - this.#firstKeyAt < SEQUENCE_MS ? this.#firstKey : "";
+    this.#firstKey = "";
     const whole = KEY_BINDINGS.find((key) => key.bare && (before ? key.keys.length === 2 && key.keys[0] === before : key.keys.length === 1) && key.keys.at(-1) === name);
-    if (whole) return whole.act;
+    if (whole) return whole.target;
     if (KEY_BINDINGS.some((key) => key.bare && key.keys.length === 2 && key.keys[0] === name)) {
-      this.#before = name;
-      this.#when = now;
+      this.#firstKey = name;
+      this.#firstKeyAt = now;
     }
     return null;
   }

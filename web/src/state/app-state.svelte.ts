@@ -172,20 +172,20 @@ class AppState {
     // eslint-disable-next-line svelte/prefer-svelte-reactivity -- it lives as long as this call
     const seen = new Set<string>();
     const since = this.#noteCount;
-    const newer = (id: string): boolean => (this.#lastNotes.get(id) ?? 0) > since;
+    const isNewer = (id: string): boolean => (this.#lastNotes.get(id) ?? 0) > since;
     const only = shelf === "open" ? "" : `&${shelf}=true`;
     for (let cursor: string | null = ""; cursor !== null; ) {
       const page: SessionPage<SessionSummary> = await getJson(`sessions?limit=200&cursor=${encodeURIComponent(cursor)}${only}`);
       for (const row of page.items) {
         seen.add(row.id);
         // What the stream told meanwhile is newer than the list.
-        if (!newer(row.id)) this.sessions.set(row.id, row);
+        if (!isNewer(row.id)) this.sessions.set(row.id, row);
       }
       cursor = page.next;
     }
     for (const row of this.sessions.values()) {
       const mine = (row.deleted ? "deleted" : row.archived ? "archived" : "open") === shelf;
-      if (mine && !seen.has(row.id) && !newer(row.id)) this.sessions.delete(row.id);
+      if (mine && !seen.has(row.id) && !isNewer(row.id)) this.sessions.delete(row.id);
     }
     if (shelf === "open") this.sessionsLoaded = true;
   }

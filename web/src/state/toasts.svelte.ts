@@ -41,8 +41,8 @@ export class ToastQueue {
   show(text: string, more: ToastOptions = {}): number {
     const { ms = more.bad ? BAD_MS + MS_PER_LETTER * [text, ...(more.lines ?? [])].join().length : GOOD_MS, ...rest } = more;
     const id = ++this.#last;
-    for (const one of this.list) if (one.text === text) this.drop(one.id);
-    for (const one of this.list.slice(0, Math.max(0, this.list.length - MAX_TOASTS + 1))) this.drop(one.id);
+    for (const one of this.list) if (one.text === text) this.remove(one.id);
+    for (const one of this.list.slice(0, Math.max(0, this.list.length - MAX_TOASTS + 1))) this.remove(one.id);
     this.list = [...this.list, { id, text, lines: [], bad: false, since: Date.now(), ...rest }];
     this.#clocks.set(id, { left: ms, begun: 0, timer: undefined });
     if (!this.#held) this.#startClock(id);
@@ -53,7 +53,7 @@ export class ToastQueue {
     this.show(problem.message, { bad: true, problem, lines: problem.next });
   }
 
-  drop(id: number): void {
+  remove(id: number): void {
     clearTimeout(this.#clocks.get(id)?.timer);
     this.#clocks.delete(id);
     this.list = this.list.filter((one) => one.id !== id);
@@ -62,12 +62,12 @@ export class ToastQueue {
   /** Takes the newest away; tells whether there was one. */
   closeNewest(): boolean {
     const last = this.list.at(-1);
-    if (last) this.drop(last.id);
+    if (last) this.remove(last.id);
     return last !== undefined;
   }
 
   /** Somebody looks at them, or nobody can: time stands still. */
-  hold(): void {
+  pauseClocks(): void {
     if (this.#held) return;
     this.#held = true;
     for (const clock of this.#clocks.values()) {
@@ -76,7 +76,7 @@ export class ToastQueue {
     }
   }
 
-  release(): void {
+  resumeClocks(): void {
     if (!this.#held) return;
     this.#held = false;
     for (const id of this.#clocks.keys()) this.#startClock(id);
@@ -84,24 +84,24 @@ export class ToastQueue {
 
   /** The server answers again. */
   dropOffline(): void {
-    for (const one of this.list) if (one.problem?.kind === "offline") this.drop(one.id);
+    for (const one of this.list) if (one.problem?.kind === "offline") this.remove(one.id);
   }
 
   /** Something was done that was begun then: what went wrong before is over. */
   dropProblemsBefore(begun: number): void {
-    for (const one of this.list) if (one.problem && one.since + MIN_READ_MS <= begun) this.drop(one.id);
+    for (const one of this.list) if (one.problem && one.since + MIN_READ_MS <= begun) this.remove(one.id);
   }
 
   /** Another page is open: what a page before could not do is no more to be seen there. */
   dropProblems(): void {
-    for (const one of this.list) if (one.problem) this.drop(one.id);
+    for (const one of this.list) if (one.problem) this.remove(one.id);
   }
 
   #startClock(id: number): void {
     const clock = this.#clocks.get(id);
     if (!clock) return;
     clock.begun = Date.now();
-    clock.timer = setTimeout(() => this.drop(id), clock.left);
+    clock.timer = setTimeout(() => this.remove(id), clock.left);
   }
 }
 

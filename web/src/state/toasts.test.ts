@@ -23,11 +23,11 @@ it("stands still while somebody looks, and leaves time to read the rest", () => 
   const toasts = new ToastQueue();
   toasts.show("Done.");
   vi.advanceTimersByTime(7900);
-  toasts.hold();
+  toasts.pauseClocks();
   toasts.show("Done, too.");
   vi.advanceTimersByTime(60_000);
   expect(texts(toasts)).toEqual(["Done.", "Done, too."]);
-  toasts.release();
+  toasts.resumeClocks();
   vi.advanceTimersByTime(3900);
   expect(texts(toasts)).toEqual(["Done.", "Done, too."]);
   vi.advanceTimersByTime(200);

@@ -21,7 +21,7 @@ export interface ProblemHints {
 
 const settingsPath = (...rest: string[]): string => buildPath("settings", ...rest);
 const SERVICES: Hint = { text: hintWords.services, to: settingsPath("services") };
-const LOOK: Hint = { text: hintWords.servicesLook, to: settingsPath("services") };
+const SERVICE_STATUS: Hint = { text: hintWords.servicesLook, to: settingsPath("services") };
 const MODELS: Hint = { text: hintWords.models, to: settingsPath("models") };
 const DOCTOR: Hint = { text: hintWords.doctor, to: settingsPath("about") };
 const CONFIG: Hint = { text: `${hintWords.config}.`, to: settingsPath("config") };
@@ -31,12 +31,12 @@ const IDENTITY: Hint = { text: hintWords.identity, to: settingsPath("identity") 
 const ACCESS: Hint = { text: hintWords.access, to: settingsPath("access") };
 const DASHBOARD: Hint = { text: hintWords.dashboard, to: buildPath("dashboard") };
 const FOLDERS: Hint = { text: hintWords.folders, to: buildPath("files") };
-const NOTHING: Hint = { text: "" };
+const NO_HINT: Hint = { text: "" };
 
 /** Kinds whose hints are all for the command line. */
 const KINDS: Record<string, (told: ProblemHints) => Hint[] | null> = {
   no_model: ({ details }) => (details?.["model"] ? null : [SERVICES, { text: hintWords.local }]),
-  no_service: () => [LOOK, DOCTOR, { text: hintWords.another }],
+  no_service: () => [SERVICE_STATUS, DOCTOR, { text: hintWords.another }],
   budget_spent: ({ details, next }) => budgetHints(details?.["scope"] ?? "", next ?? []),
 };
 
@@ -51,25 +51,25 @@ const COMMANDS: Record<string, Hint | ((rest: string) => Hint)> = {
   status: DASHBOARD,
   cost: DASHBOARD,
   roles: { text: hintWords.roles, to: settingsPath("models") },
-  "models install": NOTHING,
-  "models add": NOTHING,
-  "models remove": NOTHING,
+  "models install": NO_HINT,
+  "models add": NO_HINT,
+  "models remove": NO_HINT,
   models: MODELS,
   policy: RULES,
   tools: TOOLS,
   identity: IDENTITY,
   token: ACCESS,
-  "session list": NOTHING,
-  "session show": NOTHING,
-  tour: NOTHING,
+  "session list": NO_HINT,
+  "session show": NO_HINT,
+  tour: NO_HINT,
   undo: { text: hintWords.undo },
   resume: (rest) => resumeHint(rest),
 };
 
 /** What stands for a request, by what it is about. */
 const REQUESTS: Record<string, Hint> = {
-  providers: LOOK,
-  credentials: LOOK,
+  providers: SERVICE_STATUS,
+  credentials: SERVICE_STATUS,
   config: CONFIG,
   models: MODELS,
   roles: MODELS,
@@ -80,9 +80,9 @@ const REQUESTS: Record<string, Hint> = {
   keys: ACCESS,
   links: ACCESS,
   workspaces: FOLDERS,
-  sessions: NOTHING,
-  stream: NOTHING,
-  tasks: NOTHING,
+  sessions: NO_HINT,
+  stream: NO_HINT,
+  tasks: NO_HINT,
 };
 
 /** Lines that speak of options, whatever the command. */
@@ -90,8 +90,8 @@ const OPTIONS: [RegExp, Hint][] = [
   [/--no-check\b/, { text: hintWords.unchecked }],
   [/--force\b/, { text: hintWords.force }],
   [/(^|\s)-m\b/, { text: hintWords.another }],
-  [/^leave out --/, NOTHING],
-  [/--device\b/, NOTHING],
+  [/^leave out --/, NO_HINT],
+  [/--device\b/, NO_HINT],
 ];
 
 export function translateHints(told: ProblemHints): Hint[] {

@@ -1,6 +1,6 @@
 /** What the shell and the chat say; each feature has its own words beside it. */
 
-import { questionWords } from "./questions";
+import { toolCallWords } from "./tool-calls";
 import { chatWords } from "./chat";
 import { shellWords } from "./shell";
 import { slashCommandWords } from "./slash-commands";
@@ -17,7 +17,7 @@ export const words = {
     cancel: "Cancel",
   },
   missing: "There is no such session.",
-  ...questionWords,
+  ...toolCallWords,
   ...chatWords,
   ...shellWords,
   ...slashCommandWords,

@@ -23,14 +23,14 @@ export class AttachmentTray {
   }
 
   /** Gives them away. */
-  take(): Attachment[] {
+  takeAll(): Attachment[] {
     const taken = this.list;
     this.list = [];
     return taken;
   }
 
   /** Takes back what was given away. */
-  put(files: readonly Attachment[]): void {
+  putBack(files: readonly Attachment[]): void {
     this.list = [...files, ...this.list];
   }
 

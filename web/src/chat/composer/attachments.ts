@@ -52,12 +52,12 @@ export function explainNoRoom(there: readonly Attachment[], more: Attachment): s
 }
 
 export function detectMediaType(head: Uint8Array): string {
-  const begins = (bytes: number[], at = 0): boolean => bytes.every((byte, index) => head[at + index] === byte);
-  if (begins([0x89, 0x50, 0x4e, 0x47])) return "image/png";
-  if (begins([0xff, 0xd8, 0xff])) return "image/jpeg";
-  if (begins([0x47, 0x49, 0x46, 0x38])) return "image/gif";
-  if (begins([0x52, 0x49, 0x46, 0x46]) && begins([0x57, 0x45, 0x42, 0x50], 8)) return "image/webp";
-  if (begins([0x25, 0x50, 0x44, 0x46, 0x2d])) return "application/pdf";
+  const startsWith = (bytes: number[], at = 0): boolean => bytes.every((byte, index) => head[at + index] === byte);
+  if (startsWith([0x89, 0x50, 0x4e, 0x47])) return "image/png";
+  if (startsWith([0xff, 0xd8, 0xff])) return "image/jpeg";
+  if (startsWith([0x47, 0x49, 0x46, 0x38])) return "image/gif";
+  if (startsWith([0x52, 0x49, 0x46, 0x46]) && startsWith([0x57, 0x45, 0x42, 0x50], 8)) return "image/webp";
+  if (startsWith([0x25, 0x50, 0x44, 0x46, 0x2d])) return "application/pdf";
   return "";
 }
 

@@ -6,19 +6,19 @@ import { listRecentWorkspaces } from "../recent-workspaces";
 describe("drafts", () => {
   it("are kept for each session", () => {
     const drafts = new DraftStore();
-    drafts.set("a", "one");
-    drafts.set("b", "two");
-    expect([drafts.get("a"), new DraftStore().get("b"), drafts.get("c")]).toEqual(["one", "two", ""]);
-    drafts.set("a", "");
-    expect(new DraftStore().get("a")).toBe("");
+    drafts.setDraft("a", "one");
+    drafts.setDraft("b", "two");
+    expect([drafts.getDraft("a"), new DraftStore().getDraft("b"), drafts.getDraft("c")]).toEqual(["one", "two", ""]);
+    drafts.setDraft("a", "");
+    expect(new DraftStore().getDraft("a")).toBe("");
   });
 
   it("are kept in memory where the browser keeps nothing", () => {
     const drafts = new DraftStore(() => {
       throw new DOMException("no", "SecurityError");
     });
-    drafts.set("a", "one");
-    expect(drafts.get("a")).toBe("one");
+    drafts.setDraft("a", "one");
+    expect(drafts.getDraft("a")).toBe("one");
   });
 });
 
@@ -26,12 +26,12 @@ describe("recall", () => {
   it("goes back to the first words, and forth to an empty box", () => {
     const recall = new MessageHistory();
     const said = ["one", "two"];
-    expect([recall.step(said, 1), recall.step(said, 1), recall.step(said, 1)]).toEqual(["two", "one", null]);
-    expect([recall.step(said, -1), recall.step(said, -1), recall.step(said, -1)]).toEqual(["two", "", null]);
+    expect([recall.stepThrough(said, 1), recall.stepThrough(said, 1), recall.stepThrough(said, 1)]).toEqual(["two", "one", null]);
+    expect([recall.stepThrough(said, -1), recall.stepThrough(said, -1), recall.stepThrough(said, -1)]).toEqual(["two", "", null]);
   });
 
   it("has nothing to say where nothing was said", () => {
-    expect(new MessageHistory().step([], 1)).toBeNull();
+    expect(new MessageHistory().stepThrough([], 1)).toBeNull();
   });
 });
 

@@ -12,7 +12,7 @@ export class DraftStore {
 
   constructor(private readonly storage: () => KeyValueStore = () => sessionStorage) {}
 
-  get(session: string): string {
+  getDraft(session: string): string {
     try {
       return this.storage().getItem(`draft:${session}`) ?? this.#memory.get(session) ?? "";
     } catch {
@@ -20,7 +20,7 @@ export class DraftStore {
     }
   }
 
-  set(session: string, text: string): void {
+  setDraft(session: string, text: string): void {
     if (text) this.#memory.set(session, text);
     else this.#memory.delete(session);
     try {
@@ -39,7 +39,7 @@ export class MessageHistory {
   at = -1;
 
   /** What stands there one further back (`by` 1) or forth (-1); null where the box stays as it is. */
-  step(said: readonly string[], by: 1 | -1): string | null {
+  stepThrough(said: readonly string[], by: 1 | -1): string | null {
     const next = this.at + by;
     if (next < -1 || next >= said.length) return null;
     this.at = next;

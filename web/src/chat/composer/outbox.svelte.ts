@@ -39,20 +39,20 @@ export class Outbox {
     private readonly storage: () => KeyValueStore = () => sessionStorage,
   ) {
     this.list = this.#restoreList();
-    if (this.list.length) void this.#run();
+    if (this.list.length) void this.#sendAll();
   }
 
-  push(text: string, files: readonly Attachment[], delivery: MessageDelivery): void {
+  sendLater(text: string, files: readonly Attachment[], delivery: MessageDelivery): void {
     const one: OutgoingMessage = { key: crypto.randomUUID(), text, delivery, files, late: false, why: "", refused: false };
     this.#setList([...this.list, one]);
     setTimeout(() => this.#changeMessage(one.key, { late: true }), SILENT_MS);
-    void this.#run();
+    void this.#sendAll();
   }
 
   /** Tries at once: somebody wants it, or the server is there again. */
   retryNow(): void {
     this.#wake?.();
-    void this.#run();
+    void this.#sendAll();
   }
 
   retry(key: string): void {
@@ -61,20 +61,20 @@ export class Outbox {
   }
 
   /** Takes a message out, to be written anew. */
-  take(key: string): OutgoingMessage | undefined {
+  takeBack(key: string): OutgoingMessage | undefined {
     const found = this.list.find((one) => one.key === key);
     this.#setList(this.list.filter((one) => one.key !== key));
     return found;
   }
 
-  async #run(): Promise<void> {
+  async #sendAll(): Promise<void> {
     if (this.#running) return;
     this.#running = true;
     let tries = 0;
-    for (let next = this.#next(); next; next = this.#next()) {
+    for (let next = this.#nextMessage(); next; next = this.#nextMessage()) {
       try {
-        await this.#send(next);
-        this.take(next.key);
+        await this.#sendOne(next);
+        this.takeBack(next.key);
         tries = 0;
       } catch (error) {
         if (!(error instanceof Problem)) {
@@ -83,23 +83,23 @@ export class Outbox {
         }
         const passing = error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
         this.#changeMessage(next.key, { why: error.message, refused: !passing, late: true });
-        if (passing) await this.#pause(Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** tries++));
+        if (passing) await this.#waitMs(Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** tries++));
       }
     }
     this.#running = false;
   }
 
-  #next(): OutgoingMessage | undefined {
+  #nextMessage(): OutgoingMessage | undefined {
     return this.list.find((one) => !one.refused);
   }
 
-  async #send(one: OutgoingMessage): Promise<void> {
+  async #sendOne(one: OutgoingMessage): Promise<void> {
     const attachments = await encodeAttachments(one.files);
     const message: NewMessage = { text: appendTextFiles(one.text, one.files), delivery: one.delivery };
     await this.sender(this.session, attachments.length ? { ...message, attachments } : message, one.key);
   }
 
-  #pause(ms: number): Promise<void> {
+  #waitMs(ms: number): Promise<void> {
     return new Promise((done) => {
       const timer = setTimeout(done, ms);
       this.#wake = () => {

@@ -45,8 +45,8 @@ describe("outbox", () => {
     let go = (): void => {};
     server.plan = [new Promise<void>((done) => (go = done))];
     const outbox = box();
-    outbox.push("one", [], "steer");
-    outbox.push("two", [], "steer");
+    outbox.sendLater("one", [], "steer");
+    outbox.sendLater("two", [], "steer");
     await settle();
     expect(server.texts).toEqual([]);
     go();
@@ -59,7 +59,7 @@ describe("outbox", () => {
   it("says nothing of what is quickly through", async () => {
     server.plan = [new Promise<void>((done) => setTimeout(done, 1000))];
     const outbox = box();
-    outbox.push("one", [], "steer");
+    outbox.sendLater("one", [], "steer");
     expect(outbox.list.map((one) => one.late)).toEqual([false]);
     await settle(500);
     expect(outbox.list.map((one) => one.late)).toEqual([true]);
@@ -70,7 +70,7 @@ describe("outbox", () => {
   it("tries again by itself what did not get through, with the same key", async () => {
     server.plan = [problem(0), problem(503)];
     const outbox = box();
-    outbox.push("one", [], "steer");
+    outbox.sendLater("one", [], "steer");
     const key = outbox.list[0]?.key;
     await settle();
     expect(outbox.list[0]?.why).toBe("status 0");
@@ -84,8 +84,8 @@ describe("outbox", () => {
   it("keeps what was refused for the person, and lets the rest pass", async () => {
     server.plan = [problem(413)];
     const outbox = box();
-    outbox.push("too long", [], "steer");
-    outbox.push("short", [], "steer");
+    outbox.sendLater("too long", [], "steer");
+    outbox.sendLater("short", [], "steer");
     await settle(20_000);
     expect(server.texts).toEqual(["short"]);
     expect(outbox.list.map((one) => [one.text, one.refused])).toEqual([["too long", true]]);
@@ -97,7 +97,7 @@ describe("outbox", () => {
   it("goes on after the page was loaded anew, with the same key", async () => {
     server.plan = [new Promise<void>(() => {})];
     const outbox = box();
-    outbox.push("one", [], "follow");
+    outbox.sendLater("one", [], "follow");
     await settle();
     box();
     await settle();
@@ -107,9 +107,9 @@ describe("outbox", () => {
   it("gives back what is to be written anew", async () => {
     server.plan = [problem(413)];
     const outbox = box();
-    outbox.push("one", [], "steer");
+    outbox.sendLater("one", [], "steer");
     await settle();
-    expect(outbox.take(outbox.list[0]?.key ?? "")?.text).toBe("one");
+    expect(outbox.takeBack(outbox.list[0]?.key ?? "")?.text).toBe("one");
     expect(outbox.list).toEqual([]);
   });
 

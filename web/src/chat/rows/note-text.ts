@@ -26,7 +26,7 @@ const say = words.note;
 export function describeNote(note: SessionNote): NoteText {
   const made: NoteText = { text: note.text, kind: "", next: [], details: {}, more: "", moreLabel: "", retryAt: 0, link: "", undo: "" };
   const fact = note.fact;
-  const trouble = (what: string, of: Trouble): void => {
+  const describeTrouble = (what: string, of: Trouble): void => {
     made.text = `${what} ${of.message}`.trim();
     [made.kind, made.next, made.details] = [of.kind, of.next ?? [], of.details ?? {}];
   };
@@ -43,19 +43,19 @@ export function describeNote(note: SessionNote): NoteText {
       return { ...made, text: say.resumed };
     case "model.failed": {
       const again = fact.data.retry_ms;
-      trouble(say.modelFailed(fact.data.model), fact.data.trouble);
+      describeTrouble(say.modelFailed(fact.data.model), fact.data.trouble);
       if (again !== undefined && again !== null) return { ...made, next: [], retryAt: fact.ts + again };
       return made;
     }
     case "model.fell_back":
-      trouble(fact.data.to ? say.fellBack(fact.data.model, fact.data.to) : say.noFallback(fact.data.model), fact.data.trouble);
+      describeTrouble(fact.data.to ? say.fellBack(fact.data.model, fact.data.to) : say.noFallback(fact.data.model), fact.data.trouble);
       return made;
     case "compaction.made": {
       const { tokens_before, tokens_after, summary } = fact.data;
       return { ...made, text: say.compacted(formatTokens(tokens_before), formatTokens(tokens_after)), more: summary, moreLabel: say.summary };
     }
     case "compaction.failed":
-      trouble(say.notCompacted, fact.data.trouble);
+      describeTrouble(say.notCompacted, fact.data.trouble);
       return made;
     case "budget.warned": {
       const { scope, what, used, cap } = fact.data;
@@ -73,7 +73,7 @@ export function describeNote(note: SessionNote): NoteText {
       return { ...made, text: say.restored(restored.length, left.length), more: lines.join("\n"), moreLabel: say.files, undo: fact.data.undo };
     }
     case "session.failed":
-      trouble("", fact.data.trouble);
+      describeTrouble("", fact.data.trouble);
       return made;
   }
   return made;

@@ -159,8 +159,8 @@ export function listFields(group: ConfigGroup): ConfigField[] {
 
 /** The group with only what all the words are found in; null where there is nothing. */
 export function filterGroup(group: ConfigGroup, words: readonly string[]): ConfigGroup | null {
-  const fits = (field: ConfigField): boolean => words.every((word) => `${field.key} ${field.label} ${field.about}`.toLowerCase().includes(word));
-  const fields = group.fields.filter(fits);
+  const matchesWords = (field: ConfigField): boolean => words.every((word) => `${field.key} ${field.label} ${field.about}`.toLowerCase().includes(word));
+  const fields = group.fields.filter(matchesWords);
   const groups = group.groups.map((each) => filterGroup(each, words)).filter((each) => each !== null);
   return fields.length || groups.length ? { ...group, fields, groups } : null;
 }

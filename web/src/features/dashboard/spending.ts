@@ -29,16 +29,16 @@ export function listDaysUntil(now: number, count: number): string[] {
 
 export function formatDay(ts: number): string {
   const date = new Date(ts);
-  const two = (part: number): string => String(part).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const padTwo = (part: number): string => String(part).padStart(2, "0");
+  return `${date.getFullYear()}-${padTwo(date.getMonth() + 1)}-${padTwo(date.getDate())}`;
 }
 
 /** Days without anything are days, too: an axis that leaves them out would lie. */
 export function buildSpendingSeries(rows: readonly DailyCost[], days: string[], measure: SpendingMeasure, other: string): SpendingSeries {
-  const value = (row: DailyCost): number => (measure === "cost" ? row.cost : row.input + row.output);
+  const measureRow = (row: DailyCost): number => (measure === "cost" ? row.cost : row.input + row.output);
   const all = [...new Set([...days, ...rows.map((row) => row.day)])].sort();
   const totals = new Map<string, number>();
-  for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + value(row));
+  for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + measureRow(row));
   const models = [...totals].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([model]) => model);
   const apart = models.length > MAX_SERIES ? models.slice(0, MAX_SERIES - 1) : models;
   const names = apart.length < models.length ? [...apart, other] : apart;
@@ -47,7 +47,7 @@ export function buildSpendingSeries(rows: readonly DailyCost[], days: string[], 
   for (const row of rows) {
     const one = series[apart.indexOf(row.model)] ?? series.at(-1);
     const index = at.get(row.day) ?? 0;
-    if (one) one.values[index] = (one.values[index] ?? 0) + value(row);
+    if (one) one.values[index] = (one.values[index] ?? 0) + measureRow(row);
   }
   return { days: all, series };
 }

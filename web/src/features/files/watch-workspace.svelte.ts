@@ -13,7 +13,7 @@ export function watchWorkspace(workspace: () => string, look: () => void, every 
   const facts = $derived([...app.sessions.values()].reduce((sum, row) => (row.workspace === workspace() ? sum + row.seq : sum), 0));
   let timer = 0;
   let known = -1;
-  const soon = (): void => {
+  const scheduleLook = (): void => {
     if (timer || document.hidden) return;
     timer = window.setTimeout(() => {
       timer = 0;
@@ -21,17 +21,17 @@ export function watchWorkspace(workspace: () => string, look: () => void, every 
     }, PAUSE);
   };
   $effect(() => {
-    if (known >= 0 && facts !== known) soon();
+    if (known >= 0 && facts !== known) scheduleLook();
     known = facts;
   });
   $effect(() => {
-    const seen = (): void => void (document.hidden || soon());
-    addEventListener("focus", seen);
-    document.addEventListener("visibilitychange", seen);
-    const clock = every ? setInterval(seen, every) : 0;
+    const lookIfVisible = (): void => void (document.hidden || scheduleLook());
+    addEventListener("focus", lookIfVisible);
+    document.addEventListener("visibilitychange", lookIfVisible);
+    const clock = every ? setInterval(lookIfVisible, every) : 0;
     return () => {
-      removeEventListener("focus", seen);
-      document.removeEventListener("visibilitychange", seen);
+      removeEventListener("focus", lookIfVisible);
+      document.removeEventListener("visibilitychange", lookIfVisible);
       clearInterval(clock);
       clearTimeout(timer);
     };

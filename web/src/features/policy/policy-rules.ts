@@ -69,6 +69,6 @@ export function parseCallArguments(text: string): Record<string, unknown> | unde
 export function blankArguments(schema: unknown): string {
   const told = schema as { properties?: Record<string, { type?: string }>; required?: string[] } | null;
   const needed = told?.required ?? [];
-  const empty = (type: string | undefined): unknown => (type === "integer" || type === "number" ? 0 : type === "boolean" ? false : type === "array" ? [] : type === "object" ? {} : "");
-  return JSON.stringify(Object.fromEntries(needed.map((name) => [name, empty(told?.properties?.[name]?.type)])), null, 2);
+  const emptyValue = (type: string | undefined): unknown => (type === "integer" || type === "number" ? 0 : type === "boolean" ? false : type === "array" ? [] : type === "object" ? {} : "");
+  return JSON.stringify(Object.fromEntries(needed.map((name) => [name, emptyValue(told?.properties?.[name]?.type)])), null, 2);
 }

@@ -13,7 +13,7 @@ export class ServerTask {
     this.#waiting += 1;
     this.busy = true;
     const before = this.#last;
-    const mine = before.then(() => this.#do(work));
+    const mine = before.then(() => this.#attempt(work));
     this.#last = mine.catch(() => undefined);
     try {
       return await mine;
@@ -23,7 +23,7 @@ export class ServerTask {
     }
   }
 
-  async #do<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async #attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     this.problem = null;
     try {
       return await work();

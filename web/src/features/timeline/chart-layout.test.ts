@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { buildTimeAxis, type Lane, type Span } from "./spans";
+import { buildTimeAxis, type Lane, type Span } from "./time-spans";
 import { layOutLanes, listTicks, findNeighbour } from "./chart-layout";
 
 function span(lane: Lane, seq: number, from: number, to: number, row = 0): Span {

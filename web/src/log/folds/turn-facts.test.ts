@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Bodies, SylphEvent, Wire } from "../events";
 import { SessionFold, foldSession } from "../session-fold";
 import type { ToolCall, Session } from "../session";
-import { buildSpans } from "../../features/timeline/spans";
+import { buildSpans } from "../../features/timeline/time-spans";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 

@@ -30,14 +30,14 @@ export interface PaletteSources {
 const MAX_CHOICES = { here: 8, acts: 8, pages: 8, sessions: 30 };
 
 export function buildPaletteChoices(from: PaletteSources, typed: string): PaletteChoice[] {
-  const of = (section: "here" | "acts" | "pages", list: PaletteAction[]): PaletteChoice[] =>
+  const toChoices = (section: "here" | "acts" | "pages", list: PaletteAction[]): PaletteChoice[] =>
     bestMatches(list, (one) => one.name, typed, MAX_CHOICES[section]).map((one) => ({ section, name: one.name, more: one.keys ?? "", run: one.run }));
   const sessions = bestMatches(from.sessions, (row) => sessionTitle(row.title), typed, typed.trim() ? MAX_CHOICES.sessions : 8);
   const made = [
-    ...of("here", from.here),
+    ...toChoices("here", from.here),
     ...(typed.trim() ? [] : sessionChoices(sessions, from)),
-    ...of("pages", from.pages),
-    ...of("acts", from.acts),
+    ...toChoices("pages", from.pages),
+    ...toChoices("acts", from.acts),
     ...(typed.trim() ? sessionChoices(sessions, from) : []),
   ];
   const text = typed.trim();

@@ -117,21 +117,21 @@ export function createEditor(host: HTMLElement, wishes: EditorOptions): CodeEdit
     state: state.update({ changes: { from: 0, insert: saved } }).state,
     dispatchTransactions(transactions, shown) {
       shown.update(transactions);
-      if (transactions.some((one) => one.docChanged)) tell();
+      if (transactions.some((one) => one.docChanged)) reportChange();
     },
   });
-  const tell = (): void => wishes.changed(!saved.eq(view.state.doc));
+  const reportChange = (): void => wishes.changed(!saved.eq(view.state.doc));
   if (wishes.language) {
-    const speak = (language: LanguageSupport): void => view.dispatch({ effects: speaking.reconfigure(language) });
+    const applyLanguage = (language: LanguageSupport): void => view.dispatch({ effects: speaking.reconfigure(language) });
     // Where the language cannot be loaded the text goes without its colours.
-    LANGUAGES[wishes.language]().then(speak, () => undefined);
+    LANGUAGES[wishes.language]().then(applyLanguage, () => undefined);
   }
   return {
     text: () => view.state.doc.toString(),
     replace: (text) => view.dispatch({ changes: spliceBetween(view.state.doc.toString(), text) }),
     markSaved: (text) => {
       saved = view.state.toText(text);
-      tell();
+      reportChange();
     },
     setWrapping: (on) => view.dispatch({ effects: wrapping.reconfigure(wrapExtension(on)) }),
     revealLine: (line) => {

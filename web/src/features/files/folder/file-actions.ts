@@ -22,13 +22,13 @@ export type ActionTarget = Pick<FolderEntry, "path" | "kind">;
 export function buildFileActions(hands: FileActionContext): (target: ActionTarget) => FileMenuItem[] {
   const { store, may } = hands;
   return ({ path, kind }) => {
-    const named = (what: "rename" | "move" | "copy"): FileMenuItem => ({ label: filesWords[what], go: () => hands.name({ what, path }) });
+    const nameAction = (what: "rename" | "move" | "copy"): FileMenuItem => ({ label: filesWords[what], go: () => hands.name({ what, path }) });
     const items: FileMenuItem[] = [];
     if (kind === "folder") items.push({ label: filesWords.zip, go: () => hands.zip(path) });
     if (kind === "file") items.push({ label: filesWords.download, go: () => downloadFile(store.downloadUrl(path)) });
     if (!may) return items;
     const asking = { label: filesWords.askAbout, go: () => router.go(questionPath(hands.workspace, path)) };
-    return [...items, asking, named("rename"), named("move"), named("copy"), { label: filesWords.remove, danger: true, go: () => hands.remove({ path }) }];
+    return [...items, asking, nameAction("rename"), nameAction("move"), nameAction("copy"), { label: filesWords.remove, danger: true, go: () => hands.remove({ path }) }];
   };
 }
 

@@ -33,7 +33,7 @@ export class FolderListing {
 
   async loadMore(): Promise<void> {
     if (this.next === null || this.loading) return;
-    await this.#read(async () => {
+    await this.#runRequest(async () => {
       const page = await this.store.listFolder(this.path, this.next ?? "");
       return { items: [...this.entries, ...page.items], next: page.next };
     });
@@ -43,7 +43,7 @@ export class FolderListing {
   async refresh(): Promise<void> {
     const { path } = this;
     const wanted = Math.max(FILES_PER_PAGE, this.entries.length);
-    await this.#read(async () => {
+    await this.#runRequest(async () => {
       const items: FolderEntry[] = [];
       let next: string | null = "";
       while (next !== null && items.length < wanted) {
@@ -55,7 +55,7 @@ export class FolderListing {
     });
   }
 
-  async #read(work: () => Promise<{ items: FolderEntry[]; next: string | null }>): Promise<void> {
+  async #runRequest(work: () => Promise<{ items: FolderEntry[]; next: string | null }>): Promise<void> {
     const turn = ++this.#turn;
     this.loading = true;
     try {

@@ -65,10 +65,10 @@ export class OpenFile {
 
   /** Whether it is saved now. Where somebody was faster, it is the person who decides. */
   save(): Promise<boolean> {
-    return this.#write(this.etag);
+    return this.#writeOver(this.etag);
   }
 
-  async #write(etag: string): Promise<boolean> {
+  async #writeOver(etag: string): Promise<boolean> {
     if (this.#busy || !this.view) return false;
     this.#busy = this.saving = true;
     this.problem = null;
@@ -121,7 +121,7 @@ export class OpenFile {
   async overwrite(): Promise<boolean> {
     const theirs = this.conflict;
     this.conflict = null;
-    return theirs ? await this.#write(theirs.etag) : false;
+    return theirs ? await this.#writeOver(theirs.etag) : false;
   }
 
   takeTheirs(): void {

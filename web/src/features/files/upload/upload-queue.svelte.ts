@@ -53,7 +53,7 @@ export class UploadQueue {
       this.#files.set(id, file);
       this.list.push({ id, path: joinPath(folder, below), size: file.size, sent: 0, stage: "waiting", problem: null });
     }
-    if (!this.busy) void this.#run();
+    if (!this.busy) void this.#uploadAll();
   }
 
   cancel(): void {
@@ -67,25 +67,25 @@ export class UploadQueue {
     this.#files.clear();
   }
 
-  async #run(): Promise<void> {
+  async #uploadAll(): Promise<void> {
     this.busy = true;
     this.#stop = new AbortController();
     this.#always = null;
     // What is added meanwhile is sent as well.
-    for (let one = this.#first(); one; one = this.#first()) {
+    for (let one = this.#nextWaiting(); one; one = this.#nextWaiting()) {
       one.stage = "sending";
-      await this.#send(one);
+      await this.#uploadOne(one);
       this.#files.delete(one.id);
     }
     this.busy = false;
     this.done();
   }
 
-  #first(): UploadItem | undefined {
+  #nextWaiting(): UploadItem | undefined {
     return this.list.find((one) => one.stage === "waiting");
   }
 
-  async #send(one: UploadItem): Promise<void> {
+  async #uploadOne(one: UploadItem): Promise<void> {
     const file = this.#files.get(one.id) ?? new Blob();
     // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nobody looks at it
     const tried = new Set<string>();
@@ -107,7 +107,7 @@ export class UploadQueue {
           one.problem = error;
         } else {
           tried.add(one.path);
-          const choice: CollisionChoice = both ? "both" : await this.#ask(one);
+          const choice: CollisionChoice = both ? "both" : await this.#askAboutCollision(one);
           overwrite = choice === "replace";
           both = choice === "both";
           if (choice === "skip") one.stage = "skipped";
@@ -117,7 +117,7 @@ export class UploadQueue {
     }
   }
 
-  #ask(one: UploadItem): Promise<CollisionChoice> {
+  #askAboutCollision(one: UploadItem): Promise<CollisionChoice> {
     if (this.#stop.signal.aborted) return Promise.resolve("skip");
     if (this.#always) return Promise.resolve(this.#always);
     const left = this.list.filter((other) => other.stage === "waiting").length;

@@ -41,7 +41,7 @@ class TextDrafts {
     const draft = this.#drafts.get(name);
     if (this.#saving.has(name) || draft?.etag === found.etag) return;
     if (!this.isUnsaved(name)) this.setSaved(name, found.value.text, found.etag);
-    else this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
+    else this.#changeDraft(name, { theirs: { text: found.value.text, etag: found.etag } });
   }
 
   setSaved(name: string, text: string, etag: string): void {
@@ -49,12 +49,12 @@ class TextDrafts {
   }
 
   setText(name: string, text: string): void {
-    this.#change(name, { text });
+    this.#changeDraft(name, { text });
   }
 
   reset(name: string): void {
     const draft = this.#drafts.get(name);
-    if (draft) this.#change(name, { text: draft.saved, theirs: null });
+    if (draft) this.#changeDraft(name, { text: draft.saved, theirs: null });
   }
 
   /** Saves it; undefined where somebody was faster, and `theirs` is what they wrote. */
@@ -64,12 +64,12 @@ class TextDrafts {
     this.#saving.add(name);
     try {
       const made = await requestJson<T>(path, { method: "PUT", body: { text: draft.text }, ifMatch: draft.etag });
-      this.#change(name, { saved: draft.text, etag: made.etag, theirs: null });
+      this.#changeDraft(name, { saved: draft.text, etag: made.etag, theirs: null });
       return made.value;
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 412) throw error;
       const found = await requestJson<{ text: string }>(path);
-      this.#change(name, { theirs: { text: found.value.text, etag: found.etag } });
+      this.#changeDraft(name, { theirs: { text: found.value.text, etag: found.etag } });
       return undefined;
     } finally {
       this.#saving.delete(name);
@@ -84,7 +84,7 @@ class TextDrafts {
     this.#drafts.set(name, { saved: text, etag, text: keep === "mine" ? draft.text : text, theirs: null });
   }
 
-  #change(name: string, what: Partial<TextDraft>): void {
+  #changeDraft(name: string, what: Partial<TextDraft>): void {
     const draft = this.#drafts.get(name);
     if (draft) this.#drafts.set(name, { ...draft, ...what });
   }

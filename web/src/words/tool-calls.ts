@@ -1,6 +1,6 @@
 /** Calls, what is asked about them, and what came of them. */
 
-export const questionWords = {
+export const toolCallWords = {
   note: {
     forked: "A copy of another session up to here:",
     origin: "the original",

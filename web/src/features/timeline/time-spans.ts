@@ -34,14 +34,14 @@ type OpenSpans = Map<string, Span>;
 export function buildSpans(facts: readonly SylphEvent[]): Span[] {
   const made: Span[] = [];
   const open: OpenSpans = new Map();
-  const begin = (key: string, lane: Lane, event: SylphEvent, label: string): void => {
+  const beginSpan = (key: string, lane: Lane, event: SylphEvent, label: string): void => {
     const span: Span = {
       lane, row: 0, from: event.ts, to: event.ts, open: true, label, tone: "plain", turn: event.turn, seqs: [event.seq],
     };
     made.push(span);
     open.set(key, span);
   };
-  const end = (key: string, event: SylphEvent, tone: SpanTone): void => {
+  const endSpan = (key: string, event: SylphEvent, tone: SpanTone): void => {
     const span = open.get(key);
     if (!span) return;
     open.delete(key);
@@ -58,8 +58,8 @@ export function buildSpans(facts: readonly SylphEvent[]): Span[] {
     const ending = event.type === "tool.finished" && (event.data.exit ?? 0) > 128 ? open.get(`tool ${event.data.call}`) : undefined;
     if (ending) killed.push(ending);
     // What was under way in the original was not in the copy.
-    if (event.type === "session.forked" && before) for (const key of open.keys()) end(key, before, "warn");
-    applyFact(event, open, begin, end);
+    if (event.type === "session.forked" && before) for (const key of open.keys()) endSpan(key, before, "warn");
+    applyFact(event, open, beginSpan, endSpan);
     if (event.type === "turn.ended" && event.data.outcome === "cancelled") for (const span of killed) span.tone = "warn";
     before = event;
   }
@@ -146,7 +146,7 @@ export function buildTimeAxis(facts: readonly SylphEvent[], pause = 5_000): Time
     before = Math.max(before, ts);
   }
   const length = at;
-  const near = (value: number, by: (piece: { start: number; at: number }) => number): number => {
+  const findPiece = (value: number, by: (piece: { start: number; at: number }) => number): number => {
     let low = 0;
     let high = pieces.length - 1;
     while (low < high) {
@@ -160,13 +160,13 @@ export function buildTimeAxis(facts: readonly SylphEvent[], pause = 5_000): Time
     length,
     cuts,
     place: (ts) => {
-      const index = near(ts, (each) => each.start);
+      const index = findPiece(ts, (each) => each.start);
       const piece = pieces[index] ?? { start: 0, at: 0 };
       const next = pieces[index + 1];
       return Math.min(piece.at + Math.max(0, ts - piece.start), next?.at ?? length);
     },
     time: (place) => {
-      const piece = pieces[near(place, (each) => each.at)] ?? { start: 0, at: 0 };
+      const piece = pieces[findPiece(place, (each) => each.at)] ?? { start: 0, at: 0 };
       return piece.start + (place - piece.at);
     },
   };
