@@ -1,8 +1,8 @@
 /** Tells the server what somebody has looked at: once for each turn that ended, when its end is on the screen. */
 
-import type { OpenSession } from "../state/open-session.svelte";
-import { app } from "../state/app-state.svelte";
 import * as sessionApi from "../net/session-api";
+import { app } from "../state/app-state.svelte";
+import type { OpenSession } from "../state/open-session.svelte";
 
 export function markSeen(look: () => { chat: OpenSession; atEnd: boolean }): void {
   let visible = $state(!document.hidden);

@@ -1,7 +1,7 @@
 /** A session while facts are being put into it: turns are replaced and not changed, once for each batch. */
 
 import type { SylphEvent } from "./events";
-import { type ToolCall, newSession, type SessionNote, type UserMessage, type Session, emptyLiveAnswer, type Turn } from "./session";
+import { emptyLiveAnswer, newSession, type Session, type SessionNote, type ToolCall, type Turn, type UserMessage } from "./session";
 
 export class SessionBuilder {
   readonly session: Session;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "./events";
-import { SessionFold, foldSession, EventGapError } from "./session-fold";
+import { EventGapError, foldSession, SessionFold } from "./session-fold";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");
 const RECORDINGS = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));

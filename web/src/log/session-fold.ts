@@ -6,14 +6,14 @@
  * is drawn can tell by identity what to draw anew.
  */
 
-import { foldSessionFact } from "./folds/session-facts";
-import { foldToolFact } from "./folds/tool-facts";
 import type { SylphEvent } from "./events";
-import { foldTurnFact } from "./folds/turn-facts";
-import type { SessionQuestion, Session, QueuedMessage } from "./session";
-import { SessionBuilder } from "./session-builder";
-import { applySignal } from "./folds/signals";
 import { foldModelFact } from "./folds/model-facts";
+import { foldSessionFact } from "./folds/session-facts";
+import { applySignal } from "./folds/signals";
+import { foldToolFact } from "./folds/tool-facts";
+import { foldTurnFact } from "./folds/turn-facts";
+import type { QueuedMessage, Session, SessionQuestion } from "./session";
+import { SessionBuilder } from "./session-builder";
 
 /** Each kind of fact; the first that knows one takes it. */
 const FACT_FOLDS = [foldSessionFact, foldTurnFact, foldModelFact, foldToolFact];

@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { afterEach, expect, it, vi } from "vitest";
 
-import { requestJson, loginLost, Problem, sendRequest } from "./api";
+import { loginLost, Problem, requestJson, sendRequest } from "./api";
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { type SessionFollower, type ConnectionState, type StreamNote, EventStream } from "./event-stream";
+import { type ConnectionState, EventStream, type SessionFollower, type StreamNote } from "./event-stream";
 
 const BEAT = 1000;
 

@@ -7,7 +7,7 @@
 
 import type { SylphEvent } from "../log/events";
 import { getJson, Problem } from "./api";
-import { type TransportListener, SseTransport, type StreamPosition, WebSocketTransport, type StreamTransport } from "./transports";
+import { SseTransport, type StreamPosition, type StreamTransport, type TransportListener, WebSocketTransport } from "./transports";
 
 export interface PendingQuestion {
   id: string;

@@ -1,7 +1,7 @@
 /** What can be done to a session, each as one request. */
 
-import { apiPath, getJson, getItems, patchJson, postJson, sendDelete } from "./api";
 import type { EncodedAttachment } from "../chat/composer/attachments";
+import { apiPath, getItems, getJson, patchJson, postJson, sendDelete } from "./api";
 
 export type MessageDelivery = "steer" | "follow";
 

@@ -1,7 +1,7 @@
 /** The two ways to hear from the server, which tell the same: a WebSocket, and server-sent events where that is blocked. */
 
 import type { SylphEvent } from "../log/events";
-import { Problem, type ProblemDetails, postJson, sendRequest } from "./api";
+import { postJson, Problem, type ProblemDetails, sendRequest } from "./api";
 import type { StreamNote } from "./event-stream";
 import { SseParser } from "./sse-parser";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
-import { listAssets, appUpdate } from "./app-update.svelte";
+import { appUpdate, listAssets } from "./app-update.svelte";
 
 const page = (name: string): string => `<html><head><script type="module" src="/assets/index-${name}.js"></script><link href="/assets/index-a.css"></head></html>`;
 

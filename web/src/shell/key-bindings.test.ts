@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { KEY_BINDINGS, KeyReader, type KeyTarget, type KeyPress, takesLetters, eventTarget } from "./key-bindings";
+import { eventTarget, KEY_BINDINGS, type KeyPress, KeyReader, type KeyTarget, takesLetters } from "./key-bindings";
 
 function press(key: string, more: Partial<KeyPress> = {}): KeyPress {
   return { key, ctrlKey: false, metaKey: false, altKey: false, isComposing: false, ...more };

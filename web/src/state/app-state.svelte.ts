@@ -3,9 +3,9 @@
 import { SvelteMap } from "svelte/reactivity";
 
 import { getJson, loginLost, postJson, Problem, sendDelete } from "../net/api";
-import { type SessionChange, type ConnectionState, type StreamNote, type PendingQuestion, EventStream } from "../net/event-stream";
-import { toasts } from "./toasts.svelte";
+import { type ConnectionState, EventStream, type PendingQuestion, type SessionChange, type StreamNote } from "../net/event-stream";
 import { OpenSession } from "./open-session.svelte";
+import { toasts } from "./toasts.svelte";
 
 /** A session as lists show it. */
 export interface SessionSummary {

@@ -1,10 +1,10 @@
 /** An open session: its newest facts at once, older ones when somebody looks for them, and what happens from now on. */
 
 import type { Asked, SylphEvent } from "../log/events";
-import { SessionFold, EventGapError } from "../log/session-fold";
-import { newSession, type SessionQuestion, type Session, type QueuedMessage } from "../log/session";
+import { newSession, type QueuedMessage, type Session, type SessionQuestion } from "../log/session";
+import { EventGapError, SessionFold } from "../log/session-fold";
 import { apiPath, getJson, Problem } from "../net/api";
-import type { SessionFollower, EventStream } from "../net/event-stream";
+import type { EventStream, SessionFollower } from "../net/event-stream";
 
 /** How many facts are loaded at a time, backwards. */
 export const FACTS_PER_PAGE = 600;

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import type { SylphEvent } from "../log/events";
-import { foldSession } from "../log/session-fold";
 import type { Session } from "../log/session";
+import { foldSession } from "../log/session-fold";
 import { OpenSession, type SessionSnapshot } from "./open-session.svelte";
 
 const FOLDER = join(import.meta.dirname, "../../../tests/recordings");

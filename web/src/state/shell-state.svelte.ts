@@ -3,7 +3,7 @@
 import { untrack } from "svelte";
 
 import type { SessionShelf } from "../shell/sidebar/session-lines";
-import { savePreference, readPreference } from "./browser-storage";
+import { readPreference, savePreference } from "./browser-storage";
 
 /** Something that can be done, for the palette. */
 export interface PaletteAction {

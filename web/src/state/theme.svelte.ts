@@ -1,6 +1,6 @@
 /** Light, dark, or as the system has it: kept in this browser, and the same in all its tabs. */
 
-import { savePreference, readPreference } from "./browser-storage";
+import { readPreference, savePreference } from "./browser-storage";
 
 export const THEMES = ["system", "light", "dark"] as const;
 export type ThemeName = (typeof THEMES)[number];

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 
 import { readPreference } from "./browser-storage";
-import { toThemeName, theme } from "./theme.svelte";
+import { theme, toThemeName } from "./theme.svelte";
 
 afterEach(() => theme.set("system"));
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { escapeInJson, escapeToLine, escapeInvisible } from "./escape-invisible";
+import { escapeInJson, escapeInvisible, escapeToLine } from "./escape-invisible";
 
 it("leaves what can be read as it is", () => {
   for (const text of ["", "plain", "ü 漢字 עברית", "a\tb\nc", "👩‍👩‍👧 family", "می‌خواهم".replace("\u200c", "")]) expect(escapeInvisible(text)).toBe(text);

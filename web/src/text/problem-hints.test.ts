@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { translateHints, type ProblemHints } from "./problem-hints";
+import { type ProblemHints, translateHints } from "./problem-hints";
 import { explainRequestError } from "./request-errors";
 
 const shown = (told: ProblemHints): string[] => translateHints(told).map((hint) => (hint.to ? `${hint.text} [${hint.to}]` : hint.text));

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import { StreamingMarkdown } from "./streaming-markdown";
 import { renderMarkdown } from "./markdown";
+import { StreamingMarkdown } from "./streaming-markdown";
 
 const TEXT = [
   "# A title",

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { SessionSummary } from "../state/app-state.svelte";
-import { tabTitle, sessionTitle, countUnseen } from "./titles";
+import { countUnseen, sessionTitle, tabTitle } from "./titles";
 
 it("says where one is and what waits", () => {
   expect(tabTitle("Dashboard", "Sylph", 0)).toBe("Dashboard · Sylph");

@@ -1,8 +1,8 @@
 /** What the browser's tab says: where one is, and how many sessions want to be looked at. */
 
 import type { SessionSummary } from "../state/app-state.svelte";
-import { escapeToLine } from "./escape-invisible";
 import { words } from "../words";
+import { escapeToLine } from "./escape-invisible";
 
 /** What a session is called: one line, with nothing hidden in it. */
 export function sessionTitle(title: string): string {

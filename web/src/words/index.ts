@@ -1,9 +1,9 @@
 /** What the shell and the chat say; each feature has its own words beside it. */
 
-import { toolCallWords } from "./tool-calls";
 import { chatWords } from "./chat";
 import { shellWords } from "./shell";
 import { slashCommandWords } from "./slash-commands";
+import { toolCallWords } from "./tool-calls";
 
 export const words = {
   name: "Sylph",

@@ -1,6 +1,6 @@
 /** The files that will go with a message. */
 
-import { type Attachment, readAttachment, explainNoRoom } from "./attachments";
+import { type Attachment, explainNoRoom, readAttachment } from "./attachments";
 
 export class AttachmentTray {
   list = $state.raw<Attachment[]>([]);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { type Attachment, readAttachment, encodeBase64, encodeAttachments, detectMediaType, MAX_ATTACHMENTS, MAX_PICTURE_BYTES, explainNoRoom, formatFileSize, appendTextFiles } from "./attachments";
+import { appendTextFiles, type Attachment, detectMediaType, encodeAttachments, encodeBase64, explainNoRoom, formatFileSize, MAX_ATTACHMENTS, MAX_PICTURE_BYTES, readAttachment } from "./attachments";
 
 const PNG = [0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { DraftStore, MessageHistory } from "./drafts";
 import { listRecentWorkspaces } from "../recent-workspaces";
+import { DraftStore, MessageHistory } from "./drafts";
 
 describe("drafts", () => {
   it("are kept for each session", () => {

@@ -5,7 +5,7 @@
 
 import { Problem } from "../../net/api";
 import { type MessageDelivery, type NewMessage, sendMessage } from "../../net/session-api";
-import { type Attachment, encodeAttachments, appendTextFiles } from "./attachments";
+import { appendTextFiles, type Attachment, encodeAttachments } from "./attachments";
 import type { KeyValueStore } from "./drafts";
 
 /** For so long nothing is said of a message: most are through by then. */

@@ -2,14 +2,14 @@
 
 import type { Session } from "../../log/session";
 import { Problem } from "../../net/api";
-import { buildPath, router } from "../../state/router.svelte";
-import { sessionTitle } from "../../text/titles";
-import { app } from "../../state/app-state.svelte";
-import { formatMoney, formatTokens } from "../../text/format";
-import { words } from "../../words";
 import * as sessionApi from "../../net/session-api";
+import { app } from "../../state/app-state.svelte";
+import { buildPath, router } from "../../state/router.svelte";
+import { formatMoney, formatTokens } from "../../text/format";
+import { sessionTitle } from "../../text/titles";
+import { words } from "../../words";
 import type { ChatPageState } from "../chat-page-state.svelte";
-import { SLASH_COMMANDS, parseDollars, guessCommand, type CommandLine, type CommandName } from "./slash-commands";
+import { type CommandLine, type CommandName, guessCommand, parseDollars, SLASH_COMMANDS } from "./slash-commands";
 
 export interface CommandContext {
   page: ChatPageState;
@@ -22,13 +22,13 @@ export interface CommandContext {
 const say = words.slash;
 
 /** Does what a line asks for; returns whether the line is done with. */
-export async function runSlashCommand(line: CommandLine, scene: CommandContext): Promise<boolean> {
+export async function runSlashCommand(line: CommandLine, context: CommandContext): Promise<boolean> {
   if (!line.command) {
-    scene.page.showNotice(say.unknown(line.name, guessCommand(line.name)), say.see);
+    context.page.showNotice(say.unknown(line.name, guessCommand(line.name)), say.see);
     return false;
   }
   try {
-    return (await HANDLERS[line.command.name](scene, line.argument)) !== false;
+    return (await HANDLERS[line.command.name](context, line.argument)) !== false;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     app.showProblem(error);
@@ -37,7 +37,7 @@ export async function runSlashCommand(line: CommandLine, scene: CommandContext):
 }
 
 /** Gives `false` where the line stays in the box. */
-type CommandHandler = (scene: CommandContext, argument: string) => unknown;
+type CommandHandler = (context: CommandContext, argument: string) => unknown;
 
 const HANDLERS: Record<CommandName, CommandHandler> = {
   help: ({ page }) => page.showNotice(say.list, ...SLASH_COMMANDS.map((each) => `/${each.name} ${each.hint}`.trim() + `: ${each.help}`), words.composer.keysBusy),

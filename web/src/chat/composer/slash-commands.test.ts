@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
-import { SLASH_COMMANDS, completeCommand, parseDollars, guessCommand, COMMAND_NAMES, parseCommandLine } from "./slash-commands";
+import { COMMAND_NAMES, completeCommand, guessCommand, parseCommandLine, parseDollars, SLASH_COMMANDS } from "./slash-commands";
 
 describe("parse", () => {
   it("takes a command with its argument", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Asked } from "../../log/events";
 import type { SessionQuestion } from "../../log/session";
-import { parseArguments, listApprovalChoices, groupQuestions, findOvertakenQuestions, describeAnswer, describeRule } from "./questions";
+import { describeAnswer, describeRule, findOvertakenQuestions, groupQuestions, listApprovalChoices, parseArguments } from "./questions";
 
 const ASKED: Asked = { id: "t1_q1", kind: "approval", question: "May write run?", call: "t1_c1" };
 

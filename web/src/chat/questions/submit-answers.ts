@@ -1,9 +1,9 @@
 /** Answers to what a session asks; where somebody else was faster, who that was. */
 
 import { Problem } from "../../net/api";
+import * as sessionApi from "../../net/session-api";
 import { app } from "../../state/app-state.svelte";
 import { words } from "../../words";
-import * as sessionApi from "../../net/session-api";
 import type { ChatPageState } from "../chat-page-state.svelte";
 
 export async function submitAnswers(page: ChatPageState, answers: sessionApi.QuestionAnswer[]): Promise<boolean> {

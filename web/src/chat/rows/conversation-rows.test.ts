@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { SessionFold, foldSession } from "../../log/session-fold";
 import { titleFromText } from "../../log/folds/turn-facts";
 import type { Session } from "../../log/session";
+import { foldSession, SessionFold } from "../../log/session-fold";
+import { buildRows, countLaterTurns, forkPointAfter, forkPointBefore, isModelThinking, listUserTexts } from "./conversation-rows";
 import { describeOutcome, repeatsOutcome } from "./turn-outcome";
-import { forkPointBefore, countLaterTurns, buildRows, listUserTexts, isModelThinking, forkPointAfter } from "./conversation-rows";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 

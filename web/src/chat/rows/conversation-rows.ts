@@ -1,6 +1,6 @@
 /** A session as the rows of its page: one for each thing that was said or done, so that a long turn is many. */
 
-import type { TurnItem, Session, Turn } from "../../log/session";
+import type { Session, Turn, TurnItem } from "../../log/session";
 import { repeatsOutcome } from "./turn-outcome";
 
 export type ChatRow =

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
 import type { SessionNote } from "../../log/session";
-import { secondsUntil, describeNote } from "./note-text";
+import { describeNote, secondsUntil } from "./note-text";
 
 function note(type: string, data: object, ts = 1000): SessionNote {
   const fact = { v: 1, session: "s", seq: 5, turn: "t1", ts, actor: "sylph", cause: 0, hash: "", type, data } as unknown as SylphEvent;

@@ -1,7 +1,7 @@
 /** How a turn ended, in plain words; and what of its troubles is told already. */
 
 import type { Trouble } from "../../log/events";
-import type { TurnItem, Turn } from "../../log/session";
+import type { Turn, TurnItem } from "../../log/session";
 import { words } from "../../words";
 
 export interface TurnOutcome {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { summarizeCall, listArguments, formatArguments, findUntoldTrouble } from "./tool-call-text";
+import { findUntoldTrouble, formatArguments, listArguments, summarizeCall } from "./tool-call-text";
 
 describe("brief", () => {
   it("takes the argument that tells most", () => {

@@ -1,7 +1,7 @@
 /** A call in one line, and its arguments as a person reads them. */
 
 import type { ToolCall } from "../../log/session";
-import { escapeInJson, escapeToLine, escapeInvisible } from "../../text/escape-invisible";
+import { escapeInJson, escapeInvisible, escapeToLine } from "../../text/escape-invisible";
 import { words } from "../../words";
 
 const TELLING_ARGUMENTS = ["command", "path", "url", "query", "text", "code", "question", "title", "message"];

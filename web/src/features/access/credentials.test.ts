@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { isLoopbackUrl, drawQrPath, explainBadScopes } from "./credentials";
+import { drawQrPath, explainBadScopes, isLoopbackUrl } from "./credentials";
 
 describe("credentials", () => {
   it("for hooks are for hooks only, and none are for nothing", () => {

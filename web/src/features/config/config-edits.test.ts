@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { findConflicts, buildPatch, findSettledEdits, indexValues, type SettingEdit, type SettingValue } from "./config-edits";
+import { buildPatch, findConflicts, findSettledEdits, indexValues, type SettingEdit, type SettingValue } from "./config-edits";
 
 const value = (key: string, now: unknown, from = "default"): SettingValue => ({ key, value: now, from, secret: false, live: true });
 const values = (...all: SettingValue[]): Map<string, SettingValue> => indexValues({ file: "/f", values: all, pending: [], trouble: "" });

@@ -2,12 +2,12 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
-import { requestJson, getJson, Problem } from "../../net/api";
+import { getJson, Problem, requestJson } from "../../net/api";
 import { joinSettingPath, splitSettingPath } from "../settings/setting-path";
 import { unsavedChanges } from "../settings/unsaved-changes.svelte";
-import { findConflicts, buildPatch, findSettledEdits, indexValues, type EditConflict, type ConfigView, type SettingEdit, type SettingValue } from "./config-edits";
-import { FormBuilder, type ConfigField, type ConfigGroup, type JsonSchema } from "./config-schema";
-import { parseValue, isSameValue, explainInvalid } from "./field-values";
+import { buildPatch, type ConfigView, type EditConflict, findConflicts, findSettledEdits, indexValues, type SettingEdit, type SettingValue } from "./config-edits";
+import { type ConfigField, type ConfigGroup, FormBuilder, type JsonSchema } from "./config-schema";
+import { explainInvalid, isSameValue, parseValue } from "./field-values";
 
 export interface ConfigChange {
   keys: string[];

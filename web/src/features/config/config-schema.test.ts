@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { joinSettingPath, splitSettingPath } from "../settings/setting-path";
-import { listFields, FormBuilder, formatLabel, filterGroup, type JsonSchema } from "./config-schema";
+import { filterGroup, formatLabel, FormBuilder, type JsonSchema, listFields } from "./config-schema";
 
 const SCHEMA: JsonSchema = {
   properties: {

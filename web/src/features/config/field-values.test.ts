@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { FieldKind } from "./config-schema";
-import { parseValue, formatValue, toInputText, explainInvalid } from "./field-values";
+import { explainInvalid, formatValue, parseValue, toInputText } from "./field-values";
 
 const WHOLE: FieldKind = { is: "number", whole: true, least: 1, most: 65535 };
 const SHARE: FieldKind = { is: "number", whole: false, above: 0, below: 1 };

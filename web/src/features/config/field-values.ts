@@ -1,7 +1,7 @@
 /** Values of fields: read from what somebody typed, checked, and shown. */
 
-import { configWords } from "./words";
 import type { ConfigField, FieldKind } from "./config-schema";
+import { configWords } from "./words";
 
 const say = configWords;
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { type BudgetStatus, formatBytes, budgetTone } from "./server-status";
+import { type BudgetStatus, budgetTone, formatBytes } from "./server-status";
 
 it("writes sizes as people do", () => {
   expect([0, 999, 1000, 1_500_000, 123_456_789_012].map(formatBytes)).toEqual(["0 B", "999 B", "1.0 kB", "1.5 MB", "123 GB"]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import { MAX_SERIES, sumByModel, type DailyCost, formatDay, listDaysUntil, buildSpendingSeries } from "./spending";
+import { buildSpendingSeries, type DailyCost, formatDay, listDaysUntil, MAX_SERIES, sumByModel } from "./spending";
 
 const row = (day: string, model: string, cost: number, calls = 1): DailyCost => ({ day, model, calls, input: 10, output: 5, cost, unpriced: 0 });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { buildPath, parseRoute } from "../../state/router.svelte";
-import { findFreeName, displayName, listBreadcrumbs, segmentsToPath, joinPath, fileName, parentPath, displayPath, pathToSegments, pathText, isWithin, findNameFault } from "./file-paths";
+import { displayName, displayPath, fileName, findFreeName, findNameFault, isWithin, joinPath, listBreadcrumbs, parentPath, pathText, pathToSegments, segmentsToPath } from "./file-paths";
 
 const part = fc.oneof(fc.string({ minLength: 1, unit: "grapheme" }), fc.constantFrom("base64:eA==", "%2e", "a?b#c", "<img src=x>", "…", "\\", "%")).filter((one) => !findNameFault(one) && !one.includes("/"));
 const path = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.reduce((made, one) => joinPath(made, one), ""));

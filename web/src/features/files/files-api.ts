@@ -1,6 +1,6 @@
 /** The files of a workspace: every request that the page makes. */
 
-import { type TaggedAnswer, requestJson, apiPath, getJson, postJson, Problem, sendDelete, sendRequest } from "../../net/api";
+import { apiPath, getJson, postJson, Problem, requestJson, sendDelete, sendRequest, type TaggedAnswer } from "../../net/api";
 
 export interface Workspace {
   id: string;

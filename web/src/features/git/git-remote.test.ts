@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { toGitBody, hasGitChanges, toGitForm, type GitView } from "./git-remote";
+import { type GitView, hasGitChanges, toGitBody, toGitForm } from "./git-remote";
 
 const GIT: GitView = { remote: "origin", url: "u", branch: "main", name: "", email: "", known_hosts: ["a", "b"], key: null, stored: true, repository: true };
 

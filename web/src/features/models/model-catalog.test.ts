@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { formatPrice, searchModels, type ModelDetails } from "./model-catalog";
+import { formatPrice, type ModelDetails, searchModels } from "./model-catalog";
 
 describe("models", () => {
   it("are found by all words, the default first; prices may be unknown", () => {

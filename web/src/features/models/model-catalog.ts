@@ -1,10 +1,10 @@
 /** Models as the server tells them. */
 
+import type { Trouble } from "../../log/events";
 import { apiPath, getJson } from "../../net/api";
 import { formatMoney } from "../../text/format";
 import { settingsWords } from "../settings/words";
 import { modelsWords } from "./words";
-import type { Trouble } from "../../log/events";
 
 export interface ModelDetails {
   id: string;

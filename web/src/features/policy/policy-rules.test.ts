@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { parseCallArguments, blankArguments, moveRule, type RuleView } from "./policy-rules";
+import { blankArguments, moveRule, parseCallArguments, type RuleView } from "./policy-rules";
 
 const rule = (number: number | null): RuleView => ({ from: number ? "remembered" : "config", number, rule: { decision: "deny" }, told: "", heeded: true });
 

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
+import { findNeighbour, layOutLanes, listTicks } from "./chart-layout";
 import { buildTimeAxis, type Lane, type Span } from "./time-spans";
-import { layOutLanes, listTicks, findNeighbour } from "./chart-layout";
 
 function span(lane: Lane, seq: number, from: number, to: number, row = 0): Span {
   return { lane, row, from, to, open: false, label: `${lane} ${seq}`, tone: "plain", turn: "t", seqs: [seq] };

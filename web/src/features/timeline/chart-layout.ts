@@ -1,6 +1,6 @@
 /** How the picture of a session is laid out and gone through. */
 
-import { type TimeAxis, LANES, type Lane, type Span } from "./time-spans";
+import { type Lane, LANES, type Span, type TimeAxis } from "./time-spans";
 
 export const ROW_HEIGHT = 24;
 export const LANE_HEAD_HEIGHT = 20;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { SessionFold, foldSession } from "../../log/session-fold";
+import { foldSession, SessionFold } from "../../log/session-fold";
 import { findFactIndex, foldPastSession } from "./past-session";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");

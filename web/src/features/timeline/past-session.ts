@@ -1,8 +1,8 @@
 /** A session as it was at one of its facts. */
 
 import type { SylphEvent } from "../../log/events";
+import type { Session, TurnItem } from "../../log/session";
 import { SessionFold } from "../../log/session-fold";
-import type { TurnItem, Session } from "../../log/session";
 
 export interface PastSession {
   session: Session;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { SylphEvent } from "../../log/events";
-import { buildTimeAxis, buildSpans } from "./time-spans";
+import { buildSpans, buildTimeAxis } from "./time-spans";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 const RECORDINGS = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));

@@ -1,7 +1,7 @@
 /** Facts of what tools did, and of what people were asked about it. */
 
 import type { Asked, SylphEvent } from "../events";
-import type { ToolCall, SessionQuestion } from "../session";
+import type { SessionQuestion, ToolCall } from "../session";
 import type { SessionBuilder } from "../session-builder";
 
 const ALLOWING_ANSWERS: ReadonlySet<string> = new Set(["yes", "session", "always", "edit"]);

@@ -3,10 +3,10 @@ import { join } from "node:path";
 
 import { describe, expect, it } from "vitest";
 
-import type { Bodies, SylphEvent, Wire } from "../events";
-import { SessionFold, foldSession } from "../session-fold";
-import type { ToolCall, Session } from "../session";
 import { buildSpans } from "../../features/timeline/time-spans";
+import type { Bodies, SylphEvent, Wire } from "../events";
+import type { Session, ToolCall } from "../session";
+import { foldSession, SessionFold } from "../session-fold";
 
 const FOLDER = join(import.meta.dirname, "../../../../tests/recordings");
 

@@ -1,7 +1,7 @@
 /** Facts of what people said, and of the turns that came of it. */
 
 import type { SylphEvent } from "../events";
-import type { ToolCallState, UserMessage, Turn } from "../session";
+import type { ToolCallState, Turn, UserMessage } from "../session";
 import type { SessionBuilder } from "../session-builder";
 
 const MAX_TITLE_LENGTH = 60;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { describeError, isHarmless, type ErrorReport, ErrorReporter } from "./error-reporter";
+import { describeError, type ErrorReport, ErrorReporter, isHarmless } from "./error-reporter";
 
 function reports(): { box: ErrorReporter; sent: ErrorReport[]; clock: { now: number } } {
   const sent: ErrorReport[] = [];

@@ -1,12 +1,12 @@
 /** Errors of the page: caught wherever they come from, shown plainly, told to the server. */
 
-import { Problem, postJson } from "../../net/api";
-import { router } from "../../state/router.svelte";
+import { postJson, Problem } from "../../net/api";
 import { app } from "../../state/app-state.svelte";
-import { words } from "../../words";
-import { isHarmless, ErrorReporter } from "./error-reporter";
+import { router } from "../../state/router.svelte";
 import { toasts } from "../../state/toasts.svelte";
+import { words } from "../../words";
 import { appUpdate } from "../app-update.svelte";
+import { ErrorReporter, isHarmless } from "./error-reporter";
 
 const reporter = new ErrorReporter((report) => (app.principal && !app.loggedOut ? postJson("logs/client", report) : Promise.resolve()));
 

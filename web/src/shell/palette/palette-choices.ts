@@ -1,10 +1,10 @@
 /** What the palette shows for what was typed: things to do here, things to do anywhere, pages, sessions. */
 
 import type { SessionSummary } from "../../state/app-state.svelte";
-import { words } from "../../words";
-import { bestMatches } from "./fuzzy-match";
 import type { PaletteAction } from "../../state/shell-state.svelte";
 import { sessionTitle } from "../../text/titles";
+import { words } from "../../words";
+import { bestMatches } from "./fuzzy-match";
 
 export type PaletteSection = "here" | "acts" | "pages" | "sessions";
 

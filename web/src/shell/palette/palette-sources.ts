@@ -2,16 +2,16 @@
 
 import { tick } from "svelte";
 
-import * as sessionApi from "../../net/session-api";
 import { CHAT_PAGE, listFeatures, showsSession } from "../../features/registry";
-import { buildPath, router } from "../../state/router.svelte";
+import * as sessionApi from "../../net/session-api";
 import { app, type SessionSummary } from "../../state/app-state.svelte";
-import { formatTimeAgo } from "../../text/format";
-import { words } from "../../words";
-import type { PaletteSources } from "./palette-choices";
-import { archiveSession, trashSession, togglePin } from "../sidebar/session-actions";
+import { buildPath, router } from "../../state/router.svelte";
 import { type PaletteAction, shell } from "../../state/shell-state.svelte";
 import { theme, THEMES } from "../../state/theme.svelte";
+import { formatTimeAgo } from "../../text/format";
+import { words } from "../../words";
+import { archiveSession, togglePin, trashSession } from "../sidebar/session-actions";
+import type { PaletteSources } from "./palette-choices";
 
 /** Brings the focus to the search of the sidebar. */
 export async function focusSearch(text?: string): Promise<void> {

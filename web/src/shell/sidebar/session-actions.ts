@@ -1,11 +1,11 @@
 /** What the sidebar and the palette do with a session, told where it needs telling. */
 
-import * as sessionApi from "../../net/session-api";
 import { apiPath, postJson, sendDelete } from "../../net/api";
+import * as sessionApi from "../../net/session-api";
 import { app, type SessionSummary } from "../../state/app-state.svelte";
-import { words } from "../../words";
-import { sessionTitle } from "../../text/titles";
 import { toasts } from "../../state/toasts.svelte";
+import { sessionTitle } from "../../text/titles";
+import { words } from "../../words";
 
 /** Shows at once what was asked for; what the server says counts, and comes by the stream. */
 async function changeAtOnce(row: SessionSummary, now: Partial<SessionSummary>, work: () => Promise<unknown>): Promise<boolean> {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { SessionSummary } from "../../state/app-state.svelte";
-import { findAdjacentSession, matchesTitle, type SidebarLine, buildLines, startOfDay, shelfOf, appendMatches } from "./session-lines";
+import { appendMatches, buildLines, findAdjacentSession, matchesTitle, shelfOf, type SidebarLine, startOfDay } from "./session-lines";
 
 const NOW = new Date(2026, 10, 16, 15, 0).getTime();
 

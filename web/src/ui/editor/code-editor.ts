@@ -26,9 +26,9 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
+import type { TextBuffer } from "../../features/files/open-file/open-file.svelte";
 import type { EditorLanguage } from "./file-kinds";
 import { hasMixedLineEnds } from "./line-endings";
-import type { TextBuffer } from "../../features/files/open-file/open-file.svelte";
 import { spliceBetween } from "./text-splice";
 
 export interface EditorOptions {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { editorLanguage, previewKind, entryIcon } from "./file-kinds";
-import { normalizeLineEnds, hasMixedLineEnds } from "./line-endings";
+import { editorLanguage, entryIcon, previewKind } from "./file-kinds";
+import { hasMixedLineEnds, normalizeLineEnds } from "./line-endings";
 
 /** What the server makes of a text that replaces another. */
 function dressed(text: string, was: string): string {

@@ -1,11 +1,11 @@
 /** What can be done with a file or a folder, as its menu lists it. */
 
 import { buildPath, router } from "../../../state/router.svelte";
+import { pathText } from "../file-paths";
+import type { FilesApi, FolderEntry, Workspace } from "../files-api";
 import { filesWords } from "../words";
 import type { FileMenuItem } from "./FileMenu.svelte";
 import type { MoveRequest } from "./name-request";
-import { pathText } from "../file-paths";
-import type { FolderEntry, FilesApi, Workspace } from "../files-api";
 
 export interface FileActionContext {
   store: FilesApi;

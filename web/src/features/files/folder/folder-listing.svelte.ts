@@ -1,7 +1,7 @@
 /** A folder, as far as it was read. */
 
 import { Problem } from "../../../net/api";
-import { type FolderEntry, FILES_PER_PAGE, type FilesApi } from "../files-api";
+import { FILES_PER_PAGE, type FilesApi, type FolderEntry } from "../files-api";
 
 const MAX_PAGE = 1000;
 

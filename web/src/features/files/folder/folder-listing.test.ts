@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { FolderListing, entryTarget, filterEntries } from "./folder-listing.svelte";
-import type { FolderEntry, FilePage } from "../files-api";
+import type { FilePage, FolderEntry } from "../files-api";
+import { entryTarget, filterEntries, FolderListing } from "./folder-listing.svelte";
 
 function entry(name: string, more: Partial<FolderEntry> = {}): FolderEntry {
   return { name, path: name, kind: "file", size: 1, modified: 1, hidden: name.startsWith("."), ignored: false, protected: false, to: null, to_kind: null, ...more };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { suggestName, nameSelection, targetPath } from "./name-request";
+import { nameSelection, suggestName, targetPath } from "./name-request";
 
 describe("naming", () => {
   it("begins with what there is, and leads where it is meant to", () => {

@@ -1,6 +1,6 @@
 /** What a name is asked for, and what is done with it. */
 
-import { joinPath, fileName, parentPath, pathText } from "../file-paths";
+import { fileName, joinPath, parentPath, pathText } from "../file-paths";
 import type { FilesApi } from "../files-api";
 
 export interface CreateRequest {

@@ -2,7 +2,7 @@
 
 import { Problem } from "../../../net/api";
 import { normalizeLineEnds } from "../../../ui/editor/line-endings";
-import type { FileView, FilesApi } from "../files-api";
+import type { FilesApi, FileView } from "../files-api";
 
 /** Where the text is edited. */
 export interface TextBuffer {

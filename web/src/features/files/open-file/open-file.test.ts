@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { type TaggedAnswer, Problem } from "../../../net/api";
-import { OpenFile } from "./open-file.svelte";
+import { Problem, type TaggedAnswer } from "../../../net/api";
 import type { FileView, WriteResult } from "../files-api";
+import { OpenFile } from "./open-file.svelte";
 
 /** A disk with one file on it, which others may change. */
 class Disk {

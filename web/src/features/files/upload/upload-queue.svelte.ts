@@ -1,7 +1,7 @@
 /** Files on their way to the server, one after the other; a name that is taken is asked about. */
 
 import { Problem } from "../../../net/api";
-import { findFreeName, joinPath, fileName } from "../file-paths";
+import { fileName, findFreeName, joinPath } from "../file-paths";
 import type { FilesApi } from "../files-api";
 
 export interface UploadSource {

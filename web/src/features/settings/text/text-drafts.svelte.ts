@@ -2,7 +2,7 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
-import { requestJson, Problem } from "../../../net/api";
+import { Problem, requestJson } from "../../../net/api";
 
 export interface TextDraft {
   /** What is saved, and the tag of it. */

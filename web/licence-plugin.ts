@@ -17,37 +17,37 @@ interface Package {
   dependencies?: Record<string, string>;
 }
 
-function packageOf(name: string): Package {
+function readPackage(name: string): Package {
   return JSON.parse(readFileSync(join(MODULES, name, "package.json"), "utf8")) as Package;
 }
 
-function textOf(name: string): string {
+function readLicence(name: string): string {
   const folder = join(MODULES, name);
   const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
   return file ? readFileSync(join(folder, file), "utf8").trim() : "";
 }
 
-function names(): string[] {
+function listPackages(): string[] {
   const own = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8")) as Package;
   const found = new Set<string>();
   const queue = Object.keys(own.dependencies ?? {});
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (found.has(name) || !existsSync(join(MODULES, name))) continue;
     found.add(name);
-    queue.push(...Object.keys(packageOf(name).dependencies ?? {}));
+    queue.push(...Object.keys(readPackage(name).dependencies ?? {}));
   }
   return [...found, ...RUNTIME.filter((name) => existsSync(join(MODULES, name)))].sort();
 }
 
-export function licences(): Plugin {
+export function licencePlugin(): Plugin {
   return {
     name: "licences",
     resolveId: (id) => (id === ID ? `\0${ID}` : undefined),
     load(id) {
       if (id !== `\0${ID}`) return undefined;
-      const all = names().map((name) => {
-        const { version, license = "" } = packageOf(name);
-        return { name, version, licence: license, text: textOf(name) };
+      const all = listPackages().map((name) => {
+        const { version, license = "" } = readPackage(name);
+        return { name, version, licence: license, text: readLicence(name) };
       });
       return `export const all = ${JSON.stringify(all)};`;
     },

@@ -5,28 +5,28 @@
 const BUILD = "__BUILD__";
 /* global __FILES__ -- put in by the build */
 const FILES = __FILES__;
-const SHELL = `shell-${BUILD}`;
+const CACHE_NAME = `shell-${BUILD}`;
 /** So long the server may take for a page before the one that is kept is shown. */
-const PATIENCE = 5000;
+const PAGE_TIMEOUT_MS = 5000;
 
 self.addEventListener("install", (event) => {
-  event.waitUntil(keep().then(() => self.skipWaiting()));
+  event.waitUntil(cacheBuild().then(() => self.skipWaiting()));
 });
 
 self.addEventListener("activate", (event) => {
-  event.waitUntil(clean().then(() => self.clients.claim()));
+  event.waitUntil(deleteOldCaches().then(() => self.clients.claim()));
 });
 
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== self.location.origin) return;
-  if (request.mode === "navigate" && !/^\/(login|docs|redoc|api|v1|metrics|openapi\.json)(\/|$)/.test(url.pathname)) event.respondWith(page(request));
-  else if (/^\/(assets|icons)\//.test(url.pathname)) event.respondWith(part(request));
+  if (request.mode === "navigate" && !/^\/(login|docs|redoc|api|v1|metrics|openapi\.json)(\/|$)/.test(url.pathname)) event.respondWith(fetchPage(request));
+  else if (/^\/(assets|icons)\//.test(url.pathname)) event.respondWith(fetchAsset(request));
 });
 
-async function keep() {
-  const cache = await caches.open(SHELL);
+async function cacheBuild() {
+  const cache = await caches.open(CACHE_NAME);
   // `reload` passes by what the browser itself has kept: the page must be the one of these parts.
   const answers = [];
   // A few at a time: whoever looks at the page comes first.
@@ -35,30 +35,30 @@ async function keep() {
   }
   const whole = answers.every((answer) => answer.ok) && (await answers[0].clone().text()).includes(FILES[1]);
   if (!whole) {
-    await caches.delete(SHELL);
+    await caches.delete(CACHE_NAME);
     throw new Error("The app changed while it was being kept.");
   }
   await Promise.all(answers.map((answer, at) => cache.put(FILES[at], answer)));
 }
 
 /** All builds go but this one and the one before it. */
-async function clean() {
-  const names = (await caches.keys()).filter((name) => name.startsWith("shell-") && name !== SHELL);
+async function deleteOldCaches() {
+  const names = (await caches.keys()).filter((name) => name.startsWith("shell-") && name !== CACHE_NAME);
   await Promise.all(names.slice(0, -1).map((name) => caches.delete(name)));
 }
 
 /** The page as the server has it now; the one kept, where it does not answer. */
-async function page(request) {
-  const kept = async () => (await (await caches.open(SHELL)).match("/")) ?? Response.error();
-  const late = new Promise((done) => setTimeout(done, PATIENCE));
+async function fetchPage(request) {
+  const fetchCached = async () => (await (await caches.open(CACHE_NAME)).match("/")) ?? Response.error();
+  const late = new Promise((done) => setTimeout(done, PAGE_TIMEOUT_MS));
   try {
-    return (await Promise.race([fetch(request), late])) ?? (await kept());
+    return (await Promise.race([fetch(request), late])) ?? (await fetchCached());
   } catch {
-    return kept();
+    return fetchCached();
   }
 }
 
 /** Parts never change under their names: any build that has one has the right one. */
-async function part(request) {
+async function fetchAsset(request) {
   return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import type { Plugin } from "vite";
 
-export function worker(root: string): Plugin {
+export function serviceWorkerPlugin(root: string): Plugin {
   return {
     name: "service-worker",
     apply: "build",
@@ -19,10 +19,10 @@ export function worker(root: string): Plugin {
         const icons = readdirSync(join(root, "public/icons")).map((name) => `icons/${name}`).toSorted();
         // The page comes first, and then what it begins with.
         const files = ["/", `/${entry}`, ...[...parts, ...icons, "manifest.webmanifest"].map((name) => `/${name}`)];
-        const told = [readFileSync(join(root, "index.html")), files.join(), ...icons.map((name) => readFileSync(join(root, "public", name)))];
+        const inputs = [readFileSync(join(root, "index.html")), files.join(), ...icons.map((name) => readFileSync(join(root, "public", name)))];
         const build = createHash("sha256");
-        for (const one of told) build.update(one);
-        const source = readFileSync(join(root, "sw.js"), "utf8")
+        for (const one of inputs) build.update(one);
+        const source = readFileSync(join(root, "service-worker.js"), "utf8")
           .replace("__BUILD__", build.digest("hex").slice(0, 12))
           .replace("= __FILES__", "= " + JSON.stringify(files));
         this.emitFile({ type: "asset", fileName: "sw.js", source });
