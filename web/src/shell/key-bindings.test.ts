@@ -13,8 +13,8 @@ it("knows single keys, chords and sequences", () => {
   expect(read(press("k", { ctrlKey: true }))).toBe("palette");
   expect(read(press("k", { metaKey: true }))).toBe("palette");
   expect(read(press("ArrowDown", { altKey: true }))).toBe("next");
-  expect([read(press("g")), read(press("d"))]).toEqual([null, { page: "dashboard" }]);
-  expect([read(press("g")), read(press("x")), read(press("d"))]).toEqual([null, null, null]);
+  expect([read(press("g")), read(press("c"))]).toEqual([null, { page: "chat" }]);
+  expect([read(press("g")), read(press("x")), read(press("c"))]).toEqual([null, null, null]);
   expect([read(press("g")), read(press("s"))]).toEqual([null, { page: "settings" }]);
   expect(read(press("s"))).toBe("search");
 });
@@ -22,7 +22,7 @@ it("knows single keys, chords and sequences", () => {
 it("forgets the first key of a sequence after a while", () => {
   const board = new KeyReader();
   board.readKey(press("g"), false, true, 0);
-  expect(board.readKey(press("d"), false, true, 5000)).toBeNull();
+  expect(board.readKey(press("c"), false, true, 5000)).toBeNull();
 });
 
 it("leaves letters alone where somebody types, or has switched them off", () => {

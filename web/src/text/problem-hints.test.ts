@@ -1,7 +1,10 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 
 import { type ProblemHints, translateHints } from "./problem-hints";
 import { explainRequestError } from "./request-errors";
+
+// Whichever pages this app has.
+vi.mock("../features/registry", async (original) => ({ ...(await original<object>()), isPagePath: () => true }));
 
 const shown = (told: ProblemHints): string[] => translateHints(told).map((hint) => (hint.to ? `${hint.text} [${hint.to}]` : hint.text));
 

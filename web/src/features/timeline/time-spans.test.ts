@@ -68,3 +68,19 @@ it("cuts long pauses, however many there are", () => {
     }),
   );
 });
+
+it("tells a command that a stop has ended from one that failed by itself", () => {
+  const facts: SylphEvent[] = [];
+  const add = (type: string, data: object): void => void facts.push({ seq: facts.length + 1, ts: facts.length * 10, turn: "t", type, data } as SylphEvent);
+  const run = (call: string, exit: number): void => {
+    add("tool.called", { call, name: "shell", arguments: "{}" });
+    add("tool.finished", { call, ok: false, output: "one", exit });
+  };
+  add("turn.started", { input: "i" });
+  run("c1", 143);
+  add("model.requested", { model: "m", round: 2 });
+  run("c2", 1);
+  run("c3", 143);
+  add("turn.ended", { outcome: "cancelled" });
+  expect(buildSpans(facts).filter((span) => span.lane === "tool").map((span) => span.tone)).toEqual(["bad", "bad", "warn"]);
+});

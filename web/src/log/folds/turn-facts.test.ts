@@ -3,7 +3,6 @@ import { join } from "node:path";
 
 import { describe, expect, it } from "vitest";
 
-import { buildSpans } from "../../features/timeline/time-spans";
 import type { Bodies, SylphEvent, Wire } from "../events";
 import type { Session, ToolCall } from "../session";
 import { foldSession, SessionFold } from "../session-fold";
@@ -88,7 +87,6 @@ describe("a stop", () => {
     script.end("cancelled", "cancelled");
     expect(calls(script.session)).toEqual({ c1: "failed", c2: "failed", c3: "stopped" });
     expect(script.session.calls.get("c3")).toMatchObject({ exit: 143, output: "one", ms: 510 });
-    expect(buildSpans(script.events).filter((span) => span.lane === "tool").map((span) => span.tone)).toEqual(["bad", "bad", "warn"]);
   });
 
   it("keeps a message that the work did not hear any more", () => {

@@ -26,7 +26,6 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-import type { TextBuffer } from "../../features/files/open-file/open-file.svelte";
 import type { EditorLanguage } from "./file-kinds";
 import { hasMixedLineEnds } from "./line-endings";
 import { spliceBetween } from "./text-splice";
@@ -38,6 +37,15 @@ export interface EditorOptions {
   readOnly: boolean;
   wrap: boolean;
   changed(dirty: boolean): void;
+}
+
+/** Where the text is edited. */
+export interface TextBuffer {
+  text(): string;
+  /** Puts another text in place; one can go back to the one before. */
+  replace(text: string): void;
+  /** Says which text is the saved one. */
+  markSaved(text: string): void;
 }
 
 export interface CodeEditor extends TextBuffer {

@@ -1,17 +1,9 @@
 /** A file that is open: what it was when it was read, whether it was changed here, and whether somebody else changed it. */
 
 import { Problem } from "../../../net/api";
+import type { TextBuffer } from "../../../ui/editor/code-editor";
 import { normalizeLineEnds } from "../../../ui/editor/line-endings";
 import type { FilesApi, FileView } from "../files-api";
-
-/** Where the text is edited. */
-export interface TextBuffer {
-  text(): string;
-  /** Puts another text in place; one can go back to the one before. */
-  replace(text: string): void;
-  /** Says which text is the saved one. */
-  markSaved(text: string): void;
-}
 
 export interface ForeignVersion {
   /** Null where the file has gone. */
