@@ -42,12 +42,12 @@ export interface RequestOptions {
   /** `*` for what must not be there yet; a version for what need not be sent again: the answer is then a 304. */
   ifNoneMatch?: string;
   /** Makes repeating it harmless; kept by the caller where it may have to. */
-  key?: string;
+  idempotencyKey?: string;
   signal?: AbortSignal;
 }
 
-export async function requestJson<T>(path: string, wish: RequestOptions = {}): Promise<TaggedAnswer<T>> {
-  const response = await sendRequest(path, wish);
+export async function requestJson<T>(path: string, options: RequestOptions = {}): Promise<TaggedAnswer<T>> {
+  const response = await sendRequest(path, options);
   let text: string;
   try {
     text = await response.text();
@@ -66,8 +66,8 @@ export async function getItems<T>(path: string, signal?: AbortSignal): Promise<T
   return (await getJson<{ items: T[] }>(path, signal)).items;
 }
 
-export async function postJson<T>(path: string, body: unknown = {}, key: string = crypto.randomUUID()): Promise<T> {
-  return (await requestJson<T>(path, { method: "POST", body, key })).value;
+export async function postJson<T>(path: string, body: unknown = {}, idempotencyKey: string = crypto.randomUUID()): Promise<T> {
+  return (await requestJson<T>(path, { method: "POST", body, idempotencyKey })).value;
 }
 
 export async function patchJson<T>(path: string, body: unknown, ifMatch = ""): Promise<T> {
@@ -79,26 +79,26 @@ export async function sendDelete(path: string): Promise<void> {
 }
 
 /** The response itself, once it is a good one. */
-export async function sendRequest(path: string, wish: RequestOptions = {}): Promise<Response> {
+export async function sendRequest(path: string, options: RequestOptions = {}): Promise<Response> {
   const headers = new Headers();
-  if (wish.body !== undefined) headers.set("content-type", "application/json");
-  if (wish.ifMatch) headers.set("if-match", wish.ifMatch);
-  if (wish.ifNoneMatch) headers.set("if-none-match", wish.ifNoneMatch);
-  if (wish.key) headers.set("idempotency-key", wish.key);
+  if (options.body !== undefined) headers.set("content-type", "application/json");
+  if (options.ifMatch) headers.set("if-match", options.ifMatch);
+  if (options.ifNoneMatch) headers.set("if-none-match", options.ifNoneMatch);
+  if (options.idempotencyKey) headers.set("idempotency-key", options.idempotencyKey);
   let response: Response;
   try {
     response = await fetch(path.startsWith("/") ? path : `/api/v1/${path}`, {
-      method: wish.method ?? "GET",
+      method: options.method ?? "GET",
       headers,
-      body: wish.body === undefined ? (wish.raw ?? null) : JSON.stringify(wish.body),
-      signal: wish.signal ?? null,
+      body: options.body === undefined ? (options.raw ?? null) : JSON.stringify(options.body),
+      signal: options.signal ?? null,
       credentials: "same-origin",
       redirect: "error",
     });
   } catch (error) {
     throw toOfflineProblem(error);
   }
-  if (response.ok || (response.status === 304 && wish.ifNoneMatch)) return response;
+  if (response.ok || (response.status === 304 && options.ifNoneMatch)) return response;
   if (response.status === 401) loginLost.dispatchEvent(new Event("lost"));
   throw new Problem(await readProblem(response));
 }

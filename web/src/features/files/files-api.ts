@@ -99,8 +99,8 @@ export class FilesApi {
 
   /** Writes over the version with this tag; without one, only where nothing is. */
   writeText(path: string, text: string, etag: string): Promise<TaggedAnswer<WriteResult>> {
-    const wish = { method: "PUT", body: { text }, ...(etag ? { ifMatch: etag } : { ifNoneMatch: "*" }) };
-    return requestJson(apiPath`workspaces/${this.workspaceId}/files/text?path=${path}`, wish);
+    const options = { method: "PUT", body: { text }, ...(etag ? { ifMatch: etag } : { ifNoneMatch: "*" }) };
+    return requestJson(apiPath`workspaces/${this.workspaceId}/files/text?path=${path}`, options);
   }
 
   createFolder(path: string): Promise<FolderEntry> {

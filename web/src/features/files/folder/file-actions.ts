@@ -8,11 +8,11 @@ import type { FileMenuItem } from "./FileMenu.svelte";
 import type { MoveRequest } from "./name-request";
 
 export interface FileActionContext {
-  store: FilesApi;
+  filesApi: FilesApi;
   workspace: Workspace;
   /** Whether one may change files. */
   may: boolean;
-  name(wish: MoveRequest): void;
+  name(request: MoveRequest): void;
   remove(entry: { path: string }): void;
   zip(path: string): void;
 }
@@ -20,12 +20,12 @@ export interface FileActionContext {
 export type ActionTarget = Pick<FolderEntry, "path" | "kind">;
 
 export function buildFileActions(hands: FileActionContext): (target: ActionTarget) => FileMenuItem[] {
-  const { store, may } = hands;
+  const { filesApi, may } = hands;
   return ({ path, kind }) => {
     const nameAction = (what: "rename" | "move" | "copy"): FileMenuItem => ({ label: filesWords[what], go: () => hands.name({ what, path }) });
     const items: FileMenuItem[] = [];
     if (kind === "folder") items.push({ label: filesWords.zip, go: () => hands.zip(path) });
-    if (kind === "file") items.push({ label: filesWords.download, go: () => downloadFile(store.downloadUrl(path)) });
+    if (kind === "file") items.push({ label: filesWords.download, go: () => downloadFile(filesApi.downloadUrl(path)) });
     if (!may) return items;
     const asking = { label: filesWords.askAbout, go: () => router.go(questionPath(hands.workspace, path)) };
     return [...items, asking, nameAction("rename"), nameAction("move"), nameAction("copy"), { label: filesWords.remove, danger: true, go: () => hands.remove({ path }) }];

@@ -16,14 +16,14 @@ export class FolderListing {
   problem = $state.raw<Problem | null>(null);
   #turn = 0;
 
-  constructor(private readonly store: Pick<FilesApi, "listFolder">) {}
+  constructor(private readonly filesApi: Pick<FilesApi, "listFolder">) {}
 
   /** Reads a folder. Where it cannot be read what was shown stays, and the reason is raised. */
   async open(path: string): Promise<void> {
     const turn = ++this.#turn;
     this.loading = true;
     try {
-      const page = await this.store.listFolder(path);
+      const page = await this.filesApi.listFolder(path);
       if (turn !== this.#turn) return;
       [this.path, this.entries, this.next, this.ready, this.problem] = [path, page.items, page.next, true, null];
     } finally {
@@ -34,7 +34,7 @@ export class FolderListing {
   async loadMore(): Promise<void> {
     if (this.next === null || this.loading) return;
     await this.#runRequest(async () => {
-      const page = await this.store.listFolder(this.path, this.next ?? "");
+      const page = await this.filesApi.listFolder(this.path, this.next ?? "");
       return { items: [...this.entries, ...page.items], next: page.next };
     });
   }
@@ -47,7 +47,7 @@ export class FolderListing {
       const items: FolderEntry[] = [];
       let next: string | null = "";
       while (next !== null && items.length < wanted) {
-        const page: { items: FolderEntry[]; next: string | null } = await this.store.listFolder(path, next, Math.min(MAX_PAGE, wanted - items.length));
+        const page: { items: FolderEntry[]; next: string | null } = await this.filesApi.listFolder(path, next, Math.min(MAX_PAGE, wanted - items.length));
         items.push(...page.items);
         next = page.next;
       }

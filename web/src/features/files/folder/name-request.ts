@@ -35,8 +35,8 @@ export function targetPath(naming: NameRequest, given: string): string {
 }
 
 /** Does it; returns where it is now. */
-export async function applyName(store: FilesApi, naming: NameRequest, given: string, overwrite: boolean): Promise<string> {
+export async function applyName(filesApi: FilesApi, naming: NameRequest, given: string, overwrite: boolean): Promise<string> {
   const to = targetPath(naming, given);
-  if ("folder" in naming) return naming.what === "newFile" ? (await store.writeText(to, "", "")).value.path : (await store.createFolder(to)).path;
-  return (await store.moveOrCopy(naming.what === "copy" ? "copy" : "move", naming.path, to, overwrite)).path;
+  if ("folder" in naming) return naming.what === "newFile" ? (await filesApi.writeText(to, "", "")).value.path : (await filesApi.createFolder(to)).path;
+  return (await filesApi.moveOrCopy(naming.what === "copy" ? "copy" : "move", naming.path, to, overwrite)).path;
 }

@@ -30,7 +30,7 @@ export class OpenFile {
 
   constructor(
     readonly path: string,
-    private readonly store: Pick<FilesApi, "readText" | "writeText" | "readTextIfChanged">,
+    private readonly filesApi: Pick<FilesApi, "readText" | "writeText" | "readTextIfChanged">,
   ) {}
 
   get editable(): boolean {
@@ -46,7 +46,7 @@ export class OpenFile {
     this.loading = true;
     this.problem = null;
     try {
-      const { value, etag } = await this.store.readText(this.path);
+      const { value, etag } = await this.filesApi.readText(this.path);
       this.#setSaved(value, etag);
     } catch (error) {
       this.#setProblem(error);
@@ -66,7 +66,7 @@ export class OpenFile {
     this.problem = null;
     const text = this.ownText;
     try {
-      const written = await this.store.writeText(this.path, text, etag);
+      const written = await this.filesApi.writeText(this.path, text, etag);
       this.etag = written.etag;
       this.view = { ...this.view, text, size: written.value.size, modified: written.value.modified };
       this.foreignChange = "";
@@ -136,7 +136,7 @@ export class OpenFile {
 
   async #readForeignVersion(): Promise<ForeignVersion | null> {
     try {
-      const now = await this.store.readTextIfChanged(this.path, this.etag);
+      const now = await this.filesApi.readTextIfChanged(this.path, this.etag);
       return now ? { view: now.value, etag: now.etag } : null;
     } catch (error) {
       if (error instanceof Problem && error.status === 404) return { view: null, etag: "" };

@@ -41,7 +41,7 @@ export class UploadQueue {
   #stop = new AbortController();
 
   constructor(
-    private readonly store: Pick<FilesApi, "uploadFile">,
+    private readonly filesApi: Pick<FilesApi, "uploadFile">,
     private readonly done: () => void,
     private readonly cut: string,
   ) {}
@@ -94,7 +94,7 @@ export class UploadQueue {
     while (one.stage === "sending") {
       try {
         one.sent = 0;
-        await this.store.uploadFile(one.path, file, { overwrite, signal: this.#stop.signal, cut: this.cut, progress: (sent) => (one.sent = sent) });
+        await this.filesApi.uploadFile(one.path, file, { overwrite, signal: this.#stop.signal, cut: this.cut, progress: (sent) => (one.sent = sent) });
         one.sent = one.size;
         one.stage = "done";
       } catch (error) {
