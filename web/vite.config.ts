@@ -1,14 +1,14 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
 
-import { licences } from "./licences.ts";
-import { worker } from "./worker.ts";
+import { licencePlugin } from "./licence-plugin.ts";
+import { serviceWorkerPlugin } from "./service-worker-plugin.ts";
 
 // For work on the app: `npm run dev` beside a running server, whose address may be given.
 const server = process.env["SYLPH_URL"] ?? "http://127.0.0.1:8090";
 
 export default defineConfig({
-  plugins: [svelte(), licences(), worker(import.meta.dirname)],
+  plugins: [svelte(), licencePlugin(), serviceWorkerPlugin(import.meta.dirname)],
   build: {
     outDir: "../src/sylph/interfaces/http/app",
     emptyOutDir: true,

@@ -4,25 +4,25 @@ import type {
   Asked,
   FileChange,
   Image,
-  Reach,
+  AccessSummary,
   SessionCreated,
-  Step,
+  PlanStep,
   SylphEvent,
-  Trouble,
+  ErrorReport,
   TurnEnded,
   Usage,
 } from "./events";
 
-export type Mode = SessionCreated["mode"];
-export type Outcome = TurnEnded["outcome"];
-export type CallState = "called" | "waiting" | "refused" | "running" | "asking" | "done" | "failed" | "stopped";
+export type SessionModeName = SessionCreated["mode"];
+export type OutcomeName = TurnEnded["outcome"];
+export type ToolCallState = "called" | "waiting" | "refused" | "running" | "asking" | "done" | "failed" | "stopped";
 
 /** A call of a tool, from the wish to its result. */
-export interface Call {
+export interface ToolCall {
   id: string;
   name: string;
   arguments: string;
-  state: CallState;
+  state: ToolCallState;
   seq: number;
   began: number;
   ended: number;
@@ -31,12 +31,12 @@ export interface Call {
   by: string;
   effect: string;
   risk: string;
-  reach: Reach;
+  reach: AccessSummary;
   output: string;
   /** What it prints while it runs; the result takes its place. */
   live: string;
   exit: number | null;
-  trouble: Trouble | null;
+  trouble: ErrorReport | null;
   ms: number;
   whole: boolean;
   wholeBytes: number;
@@ -50,8 +50,8 @@ export interface Call {
 }
 
 /** Something a person said. */
-export interface Said {
-  kind: "said";
+export interface UserMessage {
+  kind: "user";
   seq: number;
   ts: number;
   id: string;
@@ -64,8 +64,8 @@ export interface Said {
 }
 
 /** Something the model said. */
-export interface Told {
-  kind: "told";
+export interface AssistantMessage {
+  kind: "assistant";
   seq: number;
   ts: number;
   model: string;
@@ -79,15 +79,15 @@ export interface Told {
   cut: boolean;
 }
 
-export interface Called {
-  kind: "called";
+export interface ToolCallItem {
+  kind: "tool";
   seq: number;
   ts: number;
-  call: Call;
+  call: ToolCall;
 }
 
 /** Something Sylph has to say: a failure, a fallback, a summary made, a file put back. */
-export interface Note {
+export interface SessionNote {
   kind: "note";
   seq: number;
   ts: number;
@@ -98,10 +98,10 @@ export interface Note {
   fact: SylphEvent;
 }
 
-export type Item = Said | Told | Called | Note;
+export type TurnItem = UserMessage | AssistantMessage | ToolCallItem | SessionNote;
 
 /** A question with its answer, once there is one. */
-export interface Question {
+export interface SessionQuestion {
   seq: number;
   ts: number;
   asked: Asked;
@@ -115,7 +115,7 @@ export interface Question {
 }
 
 /** What arrives piece by piece, until the fact that holds it whole. */
-export interface Live {
+export interface LiveAnswer {
   text: string;
   reasoning: string;
   args: { name: string; text: string }[];
@@ -131,17 +131,17 @@ export interface Turn {
   ended: number;
   /** The last fact of it; 0 while it is not over. */
   last: number;
-  outcome: Outcome | "";
-  trouble: Trouble | null;
+  outcome: OutcomeName | "";
+  trouble: ErrorReport | null;
   retryOf: string;
   /** The model no longer sees it: it was replaced. */
   rewound: boolean;
   rounds: number;
   cost: number;
-  items: Item[];
+  items: TurnItem[];
 }
 
-export interface Waiting {
+export interface QueuedMessage {
   id: string;
   text: string;
   follow: boolean;
@@ -154,7 +154,7 @@ export interface Session {
   title: string;
   workspace: string;
   model: string;
-  mode: Mode;
+  mode: SessionModeName;
   sandbox: boolean;
   label: string;
   parent: string;
@@ -166,12 +166,12 @@ export interface Session {
   state: string;
   updated: number;
   turns: Turn[];
-  questions: Map<string, Question>;
-  calls: Map<string, Call>;
-  queue: Waiting[];
+  questions: Map<string, SessionQuestion>;
+  calls: Map<string, ToolCall>;
+  queue: QueuedMessage[];
   /** The undo that can be taken back. */
   redo: string;
-  plan: Step[];
+  plan: PlanStep[];
   roles: Record<string, string>;
   usage: Required<Usage>;
   /** Micro-dollars. */
@@ -182,10 +182,10 @@ export interface Session {
   /** Tokens of the last prompt, and what the model can take. */
   context: number;
   window: number;
-  live: Live;
+  live: LiveAnswer;
 }
 
-export function fresh(id: string): Session {
+export function newSession(id: string): Session {
   return {
     id,
     seq: 0,
@@ -215,10 +215,10 @@ export function fresh(id: string): Session {
     budget: null,
     context: 0,
     window: 0,
-    live: silence(),
+    live: emptyLiveAnswer(),
   };
 }
 
-export function silence(): Live {
+export function emptyLiveAnswer(): LiveAnswer {
   return { text: "", reasoning: "", args: [], progress: "" };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { html } from "./markdown";
+import { renderMarkdown } from "./markdown";
 
 const ATTACKS = [
   "<script>alert(1)</script>",
@@ -38,28 +38,28 @@ function dangerous(made: string): string[] {
 
 describe("what a model writes", () => {
   it.each(ATTACKS)("%s does nothing", (text) => {
-    expect(dangerous(html(text))).toEqual([]);
+    expect(dangerous(renderMarkdown(text))).toEqual([]);
   });
 
   it("does nothing, whatever it is", () => {
     const part = fc.oneof(fc.constantFrom(...ATTACKS), fc.string(), fc.constantFrom("```", "`", "[", "](", "<", ">", "\n", "|", "* "));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
-        expect(dangerous(html(parts.join("")))).toEqual([]);
+        expect(dangerous(renderMarkdown(parts.join("")))).toEqual([]);
       }),
     );
   });
 
   it("leaves out no level of headings, and never takes the page's own", () => {
-    const levels = (text: string): string[] => [...html(text).matchAll(/<h(\d)>/g)].map((found) => found[1] ?? "");
+    const levels = (text: string): string[] => [...renderMarkdown(text).matchAll(/<h(\d)>/g)].map((found) => found[1] ?? "");
     expect(levels("# a\n\n### b\n\n###### c\n\n## d")).toEqual(["2", "3", "4", "3"]);
     expect(levels("#### a")).toEqual(["2"]);
   });
 
   it("is shown as it was meant", () => {
-    const made = html("# Title\n\n**bold** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n\n```python\nprint(1)\n```");
+    const made = renderMarkdown("# Title\n\n**bold** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n\n```python\nprint(1)\n```");
     for (const part of ["<h2>", "<strong>", '<table tabindex="0">', "hljs-built_in", 'data-copy=""', "☑ "]) expect(made).toContain(part);
-    expect(html("[a](https://x.example)")).toContain('rel="noopener noreferrer nofollow"');
-    expect(html("<b>shown</b>")).toContain("&lt;b&gt;shown&lt;/b&gt;");
+    expect(renderMarkdown("[a](https://x.example)")).toContain('rel="noopener noreferrer nofollow"');
+    expect(renderMarkdown("<b>shown</b>")).toContain("&lt;b&gt;shown&lt;/b&gt;");
   });
 });

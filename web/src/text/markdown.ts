@@ -3,7 +3,7 @@
 import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
 
-import { coloured } from "./code";
+import { highlightCode } from "./highlight";
 
 const HARMLESS = /^(?:https?|mailto):/i;
 const ALLOWED = {
@@ -27,8 +27,8 @@ const marked = new Marked({
   renderer: {
     code({ text, lang }: Tokens.Code): string {
       const language = (lang ?? "").trim().split(/\s+/)[0] ?? "";
-      const label = language ? `<span class="language">${escaped(language)}</span>` : "";
-      return `<div class="code"><div class="bar">${label}<button type="button" class="copy" data-copy="" aria-label="Copy"></button></div><pre tabindex="0"><code>${coloured(text, language)}</code></pre></div>`;
+      const label = language ? `<span class="language">${escapeHtml(language)}</span>` : "";
+      return `<div class="code"><div class="bar">${label}<button type="button" class="copy" data-copy="" aria-label="Copy"></button></div><pre tabindex="0"><code>${highlightCode(text, language)}</code></pre></div>`;
     },
     // The page has its own first heading, and none is left out on the way down.
     heading({ tokens, depth }: Tokens.Heading): string {
@@ -41,16 +41,16 @@ const marked = new Marked({
     },
     // What a model writes as HTML is text like any other.
     html({ text }: Tokens.HTML | Tokens.Tag): string {
-      return escaped(text);
+      return escapeHtml(text);
     },
     link({ href, title, tokens }: Tokens.Link): string {
       const inner = this.parser.parseInline(tokens);
-      const named = title ? ` title="${escaped(title)}"` : "";
-      return HARMLESS.test(href) ? `<a href="${escaped(href)}"${named}>${inner}</a>` : inner;
+      const named = title ? ` title="${escapeHtml(title)}"` : "";
+      return HARMLESS.test(href) ? `<a href="${escapeHtml(href)}"${named}>${inner}</a>` : inner;
     },
     // A picture would be fetched from wherever the model says, and tell that it was.
     image({ href, text }: Tokens.Image): string {
-      return HARMLESS.test(href) ? `<a href="${escaped(href)}">${escaped(text || href)}</a>` : escaped(text);
+      return HARMLESS.test(href) ? `<a href="${escapeHtml(href)}">${escapeHtml(text || href)}</a>` : escapeHtml(text);
     },
   },
 });
@@ -65,11 +65,11 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
 });
 
 /** In browsers that know trusted types it is one, and the server's policy lets nothing else become markup. */
-export function html(text: string): string {
+export function renderMarkdown(text: string): string {
   level = 1;
   return DOMPurify.sanitize(marked.parse(text, { async: false }), ALLOWED) as unknown as string;
 }
 
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }

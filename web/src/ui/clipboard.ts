@@ -1,15 +1,15 @@
 /** Puts a text where it can be pasted from; tells whether that worked. */
-export async function copy(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
     // Without TLS a page from another machine has no clipboard: the old way still works.
-    return byHand(text);
+    return copyBySelection(text);
   }
 }
 
-function byHand(text: string): boolean {
+function copyBySelection(text: string): boolean {
   const back = document.activeElement;
   const box = document.createElement("textarea");
   box.value = text;

@@ -1,6 +1,6 @@
 /** What a conversation says. */
 
-export const chat = {
+export const chatWords = {
   state: {
     idle: "idle",
     scouting: "looking around",
@@ -147,7 +147,6 @@ export const chat = {
     cost: "Cost",
     used: (input: string, output: string, cached: string) => `${input} tokens in (${cached} from the cache), ${output} out`,
     unpriced: "some of it at a price nobody knows",
-    timeline: "Timeline",
     settings: "Session settings",
     compact: "Summarise what is old",
     free: "free",

@@ -1,6 +1,6 @@
 /** What stands around every page: sessions, login, palette, keys, and what goes wrong. */
 
-export const shell = {
+export const shellWords = {
   link: {
     connecting: "Connecting …",
     open: "Connected",
@@ -102,7 +102,6 @@ export const shell = {
     goTo: (page: string) => `Go to ${page}`,
     count: (count: number) => (count === 1 ? "1 result" : `${count} results`),
     stop: "Stop the work",
-    timeline: "Show the timeline",
     chat: "Show the conversation",
   },
   keys: {
@@ -117,10 +116,6 @@ export const shell = {
       next: "Next session",
       previous: "Session before",
       sidebar: "Fold the sidebar",
-      chat: "Go to the chat",
-      dashboard: "Go to the dashboard",
-      files: "Go to the files",
-      settings: "Go to the settings",
       yes: "Allow once what Sylph asks for (the message box is empty, or the question has the focus)",
       no: "Deny it, with a reason",
       question: "Jump to the open question, and back to the message box",

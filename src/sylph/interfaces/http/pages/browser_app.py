@@ -14,7 +14,7 @@ from sylph.interfaces.http.security.checks.security_headers import APP_POLICY, W
 
 routes = RouteGroup("pages", prefix="")
 APP_FOLDER = Path(__file__).parent.parent / "app"
-# The same names as in web/src/router.svelte.ts.
+# The same names as in web/src/features/registry.ts.
 PAGES = ("chat", "timeline", "dashboard", "files", "settings")
 HTML = "text/html; charset=utf-8"
 MEDIA_TYPES = {
