@@ -40,7 +40,24 @@ PARTICIPLE = re.compile(
     r"|sought|spent|spoken|split|stolen|taken|thrown|told|torn|understood|worn|written)"
 )
 # Words that only look like one, or are verbs as well.
-VERBS = frozenset({"bound", "cut", "embed", "exceed", "feed", "found", "led", "need", "proceed", "put", "seed", "shed", "speed", "split"})
+VERBS = frozenset(
+    {
+        "bound",
+        "cut",
+        "embed",
+        "exceed",
+        "feed",
+        "found",
+        "led",
+        "need",
+        "proceed",
+        "put",
+        "seed",
+        "shed",
+        "speed",
+        "split",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,8 @@ def shared_classes(trees: dict[Path, ast.Module]) -> Figure:
     shared = {name: paths for name, paths in where.items() if len(set(paths)) > 1}
     places = [f"{name}: {', '.join(map(relative, paths))}" for name, paths in sorted(shared.items())]
     total = sum(map(len, where.values()))
-    return Figure("public class names that modules share", sum(map(len, shared.values())), total, SHARED_CLASSES, places)
+    count = sum(map(len, shared.values()))
+    return Figure("public class names that modules share", count, total, SHARED_CLASSES, places)
 
 
 def participles(trees: dict[Path, ast.Module]) -> Figure:

@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
-from tests.model_server import Asked, ModelServer, Step, assert_extends, call, fail, say
+from tests.model_server import Asked, ModelServer, Step, assert_extends, begin, call, fail, say
 
 SERVER = Path(__file__).with_name("model_server")
 DIRECT = build_opener(ProxyHandler({}))
@@ -90,3 +90,27 @@ async def test_it_runs_as_a_process(tmp_path: Path, script: object) -> None:
 def test_the_one_liners_make_steps() -> None:
     assert call("read", path="a", how={"ids": False}) == Step(calls=(("read", {"path": "a"}),), ids=False)
     assert fail(429, "Slow", headers={"retry-after": "1"}).headers["retry-after"] == "1"
+
+
+async def test_a_held_answer_waits_until_it_is_let_go() -> None:
+    gate = asyncio.Event()
+    async with ModelServer([say("at last", hold=gate)]) as server:
+        asking = asyncio.create_task(ask(server, "a"))
+        await server.until(lambda: bool(server.requests))
+        done, _ = await asyncio.wait({asking}, timeout=0.2)
+        assert not done
+        gate.set()
+        assert await asking == "at last"
+
+
+async def test_one_that_only_begins_says_half_of_it_and_no_more() -> None:
+    async with ModelServer([begin("one two three four five six")]) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.root.rpartition(":")[2]))
+        body = b'{"stream": true, "messages": []}'
+        writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        got = await reader.readuntil(b"two")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                got += await reader.read()
+        assert b"six" not in got
+        writer.close()

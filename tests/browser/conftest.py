@@ -14,10 +14,12 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 from tests.browser.person import Person
 from tests.browser.shared import STORE, Shared, furnished
+from tests.conftest import ELSEWHERE
 from tests.flows.conftest import unexplained
 from tests.flows.program import Sylph
 from tests.http.served import Served, serving
 from tests.model_server import ModelServer, Script, say
+from tests.patience import PATIENCE
 
 from sylph.interfaces.http.pages.browser_app import APP_FOLDER
 from sylph.tools.web.browser.chromium import BROWSER_NAMES
@@ -34,8 +36,7 @@ FLAGS = [
 ]
 PROGRAM = next((found for found in map(shutil.which, BROWSER_NAMES) if found), None)
 HERE = Path(__file__).parent
-# Machines are busy at times; whoever waits longer than this waits in vain.
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=PATIENCE * 1000)
 
 
 # What takes a browser longest, more than half of the time of them all: `./check app` runs it, a run of everything does
@@ -66,7 +67,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not ready:
             item.add_marker(pytest.mark.skip(reason=missing))
         elif not only and item.path.name.startswith(LONG):
-            item.add_marker(pytest.mark.skip(reason="`./check app` runs it"))
+            item.add_marker(pytest.mark.skip(reason=ELSEWHERE))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

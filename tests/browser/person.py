@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from playwright.async_api import Page, Request, expect
 from tests.http.served import Served
+from tests.patience import PATIENCE, eventually
 
 MODEL = "openai/scripted"
 # What never ends by itself, where there is no WebSocket.
@@ -39,7 +40,7 @@ class Person:
         self._awaited: set[Request] = set()
         self._heard = asyncio.Event()
         page.on("websocket", lambda socket: socket.on("framereceived", lambda _: self._heard.set()))
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE * 1000)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         page.on("request", self._asked)
@@ -63,7 +64,7 @@ class Person:
         made = await self.page.context.request.post("/api/v1/login", data={"key": self.served.token})
         assert made.ok, await made.text()
         await self.page.goto("/")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             await self._heard.wait()
         await expect(self.page.get_by_role("button", name="New session")).to_be_visible()
 
@@ -92,15 +93,11 @@ class Person:
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         """Waits for what the page cannot show."""
-        for _ in range(300):
-            if await holds():
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError("It did not come to hold.")
+        await eventually(holds)
 
     async def settle(self) -> None:
         """Until nothing is awaited, nothing changes and nothing moves."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await self.page.evaluate(QUIET)
             while self._awaited:
                 await self.page.evaluate(QUIET)

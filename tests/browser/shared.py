@@ -10,8 +10,9 @@ from typing import Any
 
 from tests.flows.conftest import unexplained
 from tests.flows.program import Sylph
-from tests.http.served import SECONDS, Served, serving
+from tests.http.served import Served, serving
 from tests.model_server import ModelServer
+from tests.patience import PATIENCE
 
 API = "/api/v1"
 # Configuration, identity, their earlier versions, and the keys of providers: what every session sees.
@@ -50,7 +51,7 @@ class Shared:
         wrong = [f"The prompt of {id} did not grow at its end: {what}." for id, what in unexplained(home / STORE)]
         if (left := lasting(home)) != self._lasting:
             wrong.append(f"It changed what all tests see; mark it `alone`: {left}")
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             for kind in ("", "archived=true", "deleted=true"):
                 for row in (await self._get(f"/sessions?limit=200&{kind}"))["items"]:
                     await self._purge(row["id"])

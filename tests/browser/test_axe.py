@@ -13,7 +13,7 @@ from tests.flows.program import Sylph
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.lengthy,
     pytest.mark.skipif(not AXE.is_file(), reason="the packages of the app are not installed"),
 ]
 TALL = 800

@@ -7,6 +7,7 @@ from playwright.async_api import expect
 from tests.browser.person import Person
 from tests.http.served import serving
 from tests.model_server import ModelServer, call, say
+from tests.patience import waiting
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
@@ -37,12 +38,13 @@ async def test_pictures_of_tools_are_shown(person: Person) -> None:
     assert await image.evaluate("(one) => one.decode().then(() => one.naturalWidth)") == 1
 
 
-@pytest.mark.script(call("shell", command="touch made; echo begun; sleep 2; echo over"), say("Done with it."))
+@pytest.mark.script(call("shell", command=f"touch made; echo begun; {waiting('go')}; echo over"), say("Done with it."))
 async def test_output_is_seen_while_it_runs(person: Person) -> None:
     await person.begin("Run it")
     await person.page.get_by_role("button", name="Allow once").click()
     card = person.page.locator("details.card.running")
     await expect(card.get_by_text("begun", exact=True)).to_be_visible()
+    (person.served.sylph.workspace / "go").touch()
     await person.see("Done with it.")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from playwright.async_api import Route, expect
 from tests.browser.person import Person
+from tests.patience import eventually
 
 SENT = "**/messages"
 
@@ -46,8 +47,7 @@ async def test_what_does_not_get_through_is_tried_again(person: Person) -> None:
     await person.page.route(SENT, broken)
     await person.say("over a bad line")
     await person.see("not sent yet: The server does not answer.")
-    while len(tries) < 2:  # noqa: ASYNC110 - the page asks by itself
-        await asyncio.sleep(0.05)
+    await eventually(lambda: len(tries) >= 2, "a second try of the page")
     await person.page.unroute(SENT)
     assert len(set(tries)) == 1
     await person.page.get_by_role("button", name="Try again").click()

@@ -12,6 +12,7 @@ import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, Page, expect
 from tests.browser.person import Person
 from tests.model_server import call, say
+from tests.patience import eventually
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -66,13 +67,15 @@ async def edit(page: Page, text: str) -> None:
 
 
 async def until(path: Path, content: bytes) -> None:
-    async with asyncio.timeout(10):
-        while not holds(path, content):  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.05)
+    await eventually(lambda: holds(path, content), f"{path.name} to hold {content!r}")
 
 
 def holds(path: Path, content: bytes) -> bool:
-    return path.exists() and path.read_bytes() == content
+    """It may be gone for a moment, between a look and another."""
+    try:
+        return path.read_bytes() == content
+    except FileNotFoundError:
+        return False
 
 
 async def downloaded(page: Page, name: str, action: str) -> bytes:
@@ -202,7 +205,7 @@ async def test_files_come_and_go(page: Page, root: Path) -> None:
     await page.get_by_label("Name", exact=True).fill("new.txt")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("textbox", name="Text of new.txt")).to_be_visible()
-    assert (root / "fresh" / "new.txt").read_bytes() == b""
+    await until(root / "fresh" / "new.txt", b"")
 
 
 async def test_what_is_deleted_comes_back(page: Page, root: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Locator, Page, expect
 from tests.browser.person import Person
-from tests.model_server import Step, call, calls, say
+from tests.model_server import begin, call, calls, say
 
 WRITE = call("write", path="a.txt", content="one\n")
 OTHER = {"path": "b.txt", "content": "two\n"}
@@ -13,7 +13,7 @@ def box(page: Page) -> Locator:
     return page.get_by_label("Message", exact=True)
 
 
-@pytest.mark.script(Step(text="A long answer. " * 40, chunk=2, delay=0.05), say("Again."))
+@pytest.mark.script(begin("A long answer. " * 40), say("Again."))
 async def test_whoever_begins_opens_or_stops_can_write_on(person: Person) -> None:
     page = person.page
     await person.begin("Go")

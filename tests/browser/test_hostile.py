@@ -57,7 +57,7 @@ def talking() -> list[Step]:
     ]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.lengthy
 @pytest.mark.script(*talking())
 async def test_nothing_that_is_said_or_shown_runs(hostile: Sylph, watch: Watch, person: Person) -> None:
     page = person.page

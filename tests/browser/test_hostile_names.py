@@ -73,7 +73,7 @@ async def fits(page: Page, where: str) -> None:
     assert wide <= 0, f"{where}: {wide} px too wide"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.lengthy
 async def test_every_name_of_a_file_is_shown_and_can_be_used(root: Path, watch: Watch, person: Person) -> None:
     page = person.page
     await page.goto("/files")
@@ -110,7 +110,7 @@ async def test_every_name_of_a_file_is_shown_and_can_be_used(root: Path, watch: 
     await watch.nothing("the trash")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.lengthy
 async def test_folders_uploads_hits_and_previews_show_names_only(root: Path, watch: Watch, person: Person) -> None:
     page = person.page
     await page.goto("/files")
@@ -171,7 +171,7 @@ def working() -> list[Step]:
     ]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.lengthy
 @pytest.mark.script(*working())
 async def test_names_in_cards_changes_and_attachments_do_nothing(watch: Watch, person: Person) -> None:
     page = person.page

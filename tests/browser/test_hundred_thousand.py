@@ -24,7 +24,7 @@ async def filled(sylph: Sylph) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(180)
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("filled")
 async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
     page = person.page
@@ -32,7 +32,7 @@ async def test_its_end_is_shown_and_little_is_drawn(person: Person) -> None:
     page.on("request", lambda request: asked.append(request.url) if "/facts" in request.url else None)
     await page.goto(f"/chat/{ID}")
     frame = page.get_by_role("log")
-    await expect(frame.locator(".row").last).to_be_visible(timeout=60_000)
+    await expect(frame.locator(".row").last).to_be_visible()
     await person.settle()
     assert await frame.evaluate("(one) => one.scrollHeight - one.scrollTop - one.clientHeight") < 40
     # The newest page of facts is asked for, and not what came long before.

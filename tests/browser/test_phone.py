@@ -42,7 +42,7 @@ async def nothing_beyond(page: Page, where: str) -> None:
         assert await page.evaluate(BEYOND) == [], f"{where} at {width}"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.lengthy
 @pytest.mark.script(*stage.SCRIPT)
 async def test_every_page_fits_a_phone(shop: Sylph, person: Person) -> None:
     page = person.page

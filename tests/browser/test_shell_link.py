@@ -11,6 +11,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.browser.person import Person
 from tests.http.served import Served
 from tests.model_server import say
+from tests.patience import PATIENCE
 
 
 @asynccontextmanager
@@ -21,7 +22,7 @@ async def restarted(served: Served) -> AsyncGenerator[None, None]:
         yield
     finally:
         process.terminate()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await process.communicate()
 
 
@@ -108,7 +109,7 @@ async def test_the_app_is_installable_and_opens_without_its_server(person: Perso
     await page.goto("/dashboard")
     await person.see("The server does not answer.")
     async with restarted(person.served):
-        await expect(page.get_by_role("heading", name="Dashboard")).to_be_visible(timeout=20_000)
+        await expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
 
 
 async def test_only_this_build_and_the_one_before_are_kept(person: Person) -> None:

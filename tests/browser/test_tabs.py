@@ -28,5 +28,5 @@ async def test_where_websockets_are_blocked_it_goes_without(person: Person) -> N
     session = await person.begin()
     await page.goto(f"/chat/{session}")
     await person.say("By another way?")
-    await expect(page.get_by_role("log").get_by_text("Hello from the model.")).to_be_visible(timeout=15_000)
+    await expect(page.get_by_role("log").get_by_text("Hello from the model.")).to_be_visible()
     await page.close()

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import sqlite3
-import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.engine.stage import TOOLS, bodies, ended, story
+from tests.patience import eventually, eventually_true
 
 from sylph.core import commands, facts
 from sylph.core.errors import BudgetSpent, ProviderError
@@ -255,7 +255,7 @@ class Killed(ScriptedProvider):
     async def stream(self, request: ModelRequest, body: bytes) -> AsyncGenerator[Chunk, None]:  # noqa: ARG002
         self.requests.append(request)
         os.close(os.open(os.environ["SYLPH_TEST_DIES"], os.O_CREAT))
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         yield TextChunk("")
 
 
@@ -266,7 +266,7 @@ async def test_stopped_in_mid_answer_it_is_counted_at_the_most(home: Path, monke
     ) as engine:
         session = await begin_session(engine, home)
         await engine.send(session, commands.Send(text="go"))
-        await asyncio.to_thread(until, home / "asked")
+        await eventually((home / "asked").exists)
         await engine.send(session, commands.Interrupt(reason="enough"))
         await engine.wait_until_idle(session)
         (failed,) = [fact for _, _, fact in engine.log.find_facts(session, facts.ModelFailed)]
@@ -297,11 +297,6 @@ async def test_killed_in_mid_answer_it_stays_put_aside_and_the_next_process_writ
     assert holds(home) == 0
 
 
-def until(path: Path) -> None:
-    while not path.exists():
-        time.sleep(0.01)
-
-
 def _die(home: Path) -> str:
     """A process that is killed while its model answers."""
     pid = os.fork()
@@ -310,7 +305,7 @@ def _die(home: Path) -> str:
             asyncio.run(_ask_for_ever(home))
         finally:
             os._exit(1)
-    until(home / "asked")
+    eventually_true((home / "asked").exists)
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     return (home / "session").read_text()
@@ -321,7 +316,7 @@ async def _ask_for_ever(home: Path) -> None:
     session = await begin_session(engine, home)
     (home / "session").write_text(session)
     await engine.send(session, commands.Send(text="go"))
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def test_many_calls_at_once_wait_for_each_other_instead_of_failing(home: Path) -> None:

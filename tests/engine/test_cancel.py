@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.stage import SILENCE, Props, Stuck, bodies, ended, outcomes, results, said, seen, state, story
+from tests.patience import PATIENCE
 
 from sylph.core import commands, facts, signals
 from sylph.core.errors import ProviderError, UserError
@@ -47,7 +48,7 @@ async def _interrupted(engine: Runtime, session: str, reach: Reach) -> list[str]
     await engine.send(session, commands.Send(text="go"))
     await reach()
     await engine.send(session, commands.Interrupt(reason="enough"))
-    await asyncio.wait_for(engine.wait_until_idle(session), 1)
+    await asyncio.wait_for(engine.wait_until_idle(session), PATIENCE)
     assert (await engine.find_session(session)).pid == 0
     return outcomes(await said(engine, session, "go on"))
 
@@ -221,7 +222,7 @@ async def test_what_steered_it_and_was_not_heard_is_withdrawn(home: Path) -> Non
         unheard = await engine.send(session, commands.Send(text="not so fast"))
         await engine.send(session, commands.Send(text="then this", delivery="follow"))
         await engine.send(session, commands.Interrupt(reason="enough"))
-        await asyncio.wait_for(engine.wait_until_idle(session), 1)
+        await asyncio.wait_for(engine.wait_until_idle(session), PATIENCE)
         events = await story(engine, session)
     assert [fact.id for fact in bodies(events, facts.InputCancelled)] == [unheard]
     assert outcomes(events) == ["cancelled", "finished"], "what waited for its end has its own turn"
@@ -238,7 +239,7 @@ async def test_all_that_waits_can_be_withdrawn_with_it(home: Path) -> None:
             await engine.send(session, commands.Send(text="then this", delivery="follow")),
         ]
         await engine.send(session, commands.Interrupt(drop=True))
-        await asyncio.wait_for(engine.wait_until_idle(session), 1)
+        await asyncio.wait_for(engine.wait_until_idle(session), PATIENCE)
         events = await story(engine, session)
     assert [fact.id for fact in bodies(events, facts.InputCancelled)] == waiting
     assert outcomes(events) == ["cancelled"]

@@ -1,11 +1,13 @@
 """Every model call goes through one door: waited for, watched, tried again where that is safe, and counted."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import PATIENCE
 
 from sylph.core import facts, signals
 from sylph.core.errors import FailureKind, NoModel, ProviderError
@@ -17,7 +19,7 @@ from sylph.engine.model.concurrency_limit import ConcurrencyLimiter
 from sylph.engine.model.gateway import CallReporter, ModelAnswer, ModelCall, ModelGateway, RetryPolicy, compute_cost
 from sylph.testing import FakeClock, ScriptedProvider, ScriptLine, say
 
-QUICK = RetryPolicy(base=0.001, first_seconds=0.05, idle_seconds=0.05)
+QUICK = RetryPolicy(base=0.001, first_seconds=60.0, idle_seconds=60.0)
 REQUEST = ModelRequest(model="model", system="", messages=(Message("user", "hello"),))
 BUSY = ProviderError("overloaded", "Too much to do.")
 
@@ -139,7 +141,7 @@ async def test_the_waits_grow_with_some_chance_in_them_and_end() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "waited"),
-    [([9.0], "first 0.02"), ([KeepAlive(), 9.0], "idle 0.05"), ([TextChunk("Hm"), 9.0], "idle 0.05")],
+    [([math.inf], "first 0.02"), ([KeepAlive(), math.inf], "idle 0.05"), ([TextChunk("Hm"), math.inf], "idle 0.05")],
 )
 async def test_a_silent_service_is_given_up(stream: list[Chunk | float | ProviderError], waited: str) -> None:
     retry_policy = RetryPolicy(retries=0, first_seconds=2.0 if "idle" in waited else 0.02, idle_seconds=0.05)
@@ -150,8 +152,8 @@ async def test_a_silent_service_is_given_up(stream: list[Chunk | float | Provide
 
 
 async def test_signs_of_life_keep_the_watchdog_quiet() -> None:
-    retry_policy = RetryPolicy(first_seconds=0.4, idle_seconds=0.4)
-    beats = [item for _ in range(5) for item in (0.1, KeepAlive())]
+    retry_policy = RetryPolicy(first_seconds=2.0, idle_seconds=2.0)
+    beats = [item for _ in range(6) for item in (0.4, KeepAlive())]
     answer = await Ear().ask(ModelGateway({"scripted": Chunks([*beats, say("At last.")])}, retry_policy))
     assert answer.reply.text == "At last."
 
@@ -250,7 +252,7 @@ async def test_a_slot_handed_to_somebody_who_gave_up_goes_to_the_next() -> None:
         gone, patient = asyncio.create_task(use("gone")), asyncio.create_task(use("patient"))
         await asyncio.sleep(0)
     gone.cancel()
-    await asyncio.wait([gone, patient], timeout=5)
+    await asyncio.wait([gone, patient], timeout=PATIENCE)
     assert order == ["patient"]
 
 
@@ -280,6 +282,6 @@ def test_no_slot_is_lost_or_invented_whoever_gives_up_when(limit: int, moves: li
             else:
                 await asyncio.sleep(0)
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.wait_for(asyncio.gather(*(use(-number, 0) for number in range(1, limit + 2))), 5)
+        await asyncio.wait_for(asyncio.gather(*(use(-number, 0) for number in range(1, limit + 2))), PATIENCE)
 
     asyncio.run(play())

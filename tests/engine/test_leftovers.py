@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.engine.replays import replay_home
 from tests.engine.stage import Put, bodies, outcomes, results, story
+from tests.patience import eventually
 
 from sylph.core import commands, facts
 from sylph.core.events import Event
@@ -30,7 +31,7 @@ from sylph.tools.files import atomic_write
 from sylph.tools.toolset import build_workspace_tools
 
 TOOLS = build_workspace_tools(os.environ, PathPolicy(home=Path("/nowhere")))
-SLEEPER = "echo $$ > pid; touch begun; exec sleep 30"
+SLEEPER = "echo $$ > pid; touch begun; exec sleep 300"
 
 
 class Killed(BaseException):
@@ -91,9 +92,7 @@ async def let_go(engine: Runtime, session: str) -> None:
 
 
 async def there(path: Path) -> None:
-    async with asyncio.timeout(10):
-        while not path.exists():  # noqa: ASYNC110, ASYNC240 - a file of another process
-            await asyncio.sleep(0.01)
+    await eventually(path.exists, path.name)
 
 
 def runs(home: Path) -> list[str]:
@@ -108,11 +107,7 @@ def lives(pid: int) -> bool:
 
 
 async def gone(pid: int) -> bool:
-    for _ in range(100):
-        if not lives(pid):
-            return True
-        await asyncio.sleep(0.02)
-    return False
+    return await eventually(lambda: not lives(pid), "the end of a process")
 
 
 async def dropped(home: Path, session: str) -> list[Event]:
@@ -141,7 +136,8 @@ async def test_a_command_that_ignores_being_asked_is_ended_all_the_same(home: Pa
 
 async def test_a_command_that_had_ended_has_its_true_result_though_the_turn_is_dropped(home: Path) -> None:
     session = await left_running(home, call_tool("shell", command="touch begun; sleep 0.2; echo all; exit 4"))
-    await asyncio.sleep(0.6)
+    kept = home / "data" / "runs" / f"{session}.t1_c1.run"
+    await eventually(lambda: read_journal(kept).ended, "the end of the command")
     (result,) = results(await dropped(home, session))
     assert (result.exit, result.output) == (4, "all\n[exit 4]")
     assert runs(home) == []
@@ -149,7 +145,9 @@ async def test_a_command_that_had_ended_has_its_true_result_though_the_turn_is_d
 
 async def test_a_background_job_of_a_dropped_turn_goes_on(home: Path) -> None:
     session = await left_running(
-        home, call_tool("job", action="start", command="sleep 20"), call_tool("shell", command="touch begun; sleep 30")
+        home,
+        call_tool("job", action="start", command="sleep 300"),
+        call_tool("shell", command="touch begun; sleep 300"),
     )
     await dropped(home, session)
     jobs = SessionJobs(RunnerClient(home / "data" / "runs"), session)
@@ -181,18 +179,16 @@ async def test_a_journal_that_was_not_forgotten_is_removed_when_the_turn_is_resu
 
 
 async def test_a_background_job_whose_runner_was_killed_is_told_as_lost_and_ended(home: Path) -> None:
-    lines = [call_tool("job", action="start", command="echo $$ > pid; exec sleep 30"), say("Started.")]
+    lines = [call_tool("job", action="start", command="echo $$ > pid; exec sleep 300"), say("Started.")]
     async with scripted_runtime(home, lines, tools=TOOLS) as engine:
         session = await begin_session(engine, home)
         await play_turn(engine, session, "go")
-        await there(home / "pid")
+        await eventually(lambda: (home / "pid").exists() and (home / "pid").read_text(), "its number")
         kept = read_journal(home / "data" / "runs" / f"{session}.t1_c1.run")
         assert kept.intent
         os.kill(kept.intent.runner, signal.SIGKILL)
     pid = int((home / "pid").read_text())
-    async with asyncio.timeout(5):
-        while kept.runner_alive:  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not kept.runner_alive, "the end of the runner")
     looking = SessionJobs(RunnerClient(home / "data" / "runs"), session, ends_lost=False)
     assert [(job.state, lives(pid)) for job in looking.all()] == [("lost", True)]
     async with scripted_runtime(home, [call_tool("job", action="list"), say("Lost.")], tools=TOOLS) as engine:
@@ -247,7 +243,7 @@ async def test_a_file_that_is_being_written_when_the_turn_is_stopped_is_written_
 async def test_a_turn_that_was_being_stopped_when_the_process_died_stays_stopped(home: Path) -> None:
     session = await left_running(home, call_tool("shell", command="touch begun; sleep 0.1"))
     async with scripted_runtime(home, [], tools=TOOLS) as engine:
-        context = TurnContext(session, engine._shelf)  # pyright: ignore[reportPrivateUsage]
+        context = TurnContext(session, engine._services)  # pyright: ignore[reportPrivateUsage]
         context.acquire_lease()
         await context.apply_trigger("cancel", interrupted_result("t1_c1", started=True))
         context.release_lease()

@@ -139,9 +139,14 @@ async def test_a_batch_is_kept_whole_or_not_at_all(path: Path, log: EventLog) ->
 
 async def test_one_bad_job_does_not_take_its_neighbours_with_it(path: Path, log: EventLog) -> None:
     _edit(path, "insert into event values ('bad', 1, 1, '', 1, 'x', '', 0, x'', x'', x'')")
-    waiting = threading.Event()
-    held = asyncio.create_task(log.execute_change(lambda _: waiting.wait()))
-    await asyncio.sleep(0.01)
+    taken, waiting = threading.Event(), threading.Event()
+
+    def hold(_: sqlite3.Connection) -> None:
+        taken.set()
+        waiting.wait()
+
+    held = asyncio.create_task(log.execute_change(hold))
+    await asyncio.to_thread(taken.wait)
     appended = [log.append(id, _drafts(_title(id)), expected=0) for id in ("a", "bad", "b")]
     waiting.set()
     a, bad, b = await asyncio.gather(*(one.done for one in appended), return_exceptions=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.stage import Props, bodies, seen, story
+from tests.patience import eventually
 
 from sylph.core import commands, facts
 from sylph.core.clock import SystemClock
@@ -76,9 +77,11 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def sent(runtime: Runtime, session: str) -> None:
     """Waits until nothing waits to be delivered any more."""
-    async with asyncio.timeout(5):
-        while (await runtime.find_session(session)).outbox:  # noqa: ASYNC110 - a fold, which nobody tells us of
-            await asyncio.sleep(0.01)
+
+    async def empty() -> bool:
+        return not (await runtime.find_session(session)).outbox
+
+    await eventually(empty, "an empty outbox")
 
 
 def flights(events: Iterable[Event]) -> list[str]:
@@ -117,7 +120,7 @@ async def test_what_does_not_arrive_is_tried_again_and_the_turn_does_not_wait(ho
         session = await begin_session(runtime, home)
         await play_turn(runtime, session, "tell me")
         await play_turn(runtime, session, "and now?")
-        await seen(runtime, session, DeliveryConfirmed, after=(await runtime.find_session(session)).seq - 1)
+        await sent(runtime, session)
         events = await story(runtime, session)
     failed = bodies(events, DeliveryFailed)
     assert [(one.attempt, one.trouble.kind, one.retry_ms) for one in failed] == [(1, "network", 50), (2, "bug", 20)]
@@ -203,13 +206,10 @@ async def test_what_kills_its_sender_each_time_is_given_up_in_the_end(home: Path
     for _ in range(outbox.TRIES):
         pigeon = Pigeon()
         async with engine(home, pigeon, []) as runtime:
+            before = (await runtime.find_session(session)).seq
             await runtime.send(session, commands.Continue())
-            await seen(
-                runtime,
-                session,
-                DeliveryFailed | DeliveryAttempted,  # pyright: ignore[reportArgumentType]
-                after=(await runtime.find_session(session)).seq,
-            )
+            kinds = DeliveryFailed | DeliveryAttempted
+            await seen(runtime, session, kinds, after=before)  # pyright: ignore[reportArgumentType]
     async with engine(home, Pigeon(), []) as runtime:
         events = await story(runtime, session)
     last = bodies(events, DeliveryFailed)[-1]
@@ -255,7 +255,7 @@ async def test_a_fork_and_a_deleted_session_send_nothing_more(home: Path) -> Non
 
 async def test_nobody_else_gets_the_session_while_something_is_on_its_way(home: Path) -> None:
     pigeon = Pigeon("stalls")
-    pigeon.seconds = 0.2
+    pigeon.seconds = 3.0
     async with engine(home, pigeon, [TELL, say("Told.")]) as runtime, engine(home, Pigeon(), []) as other:
         session = await begin_session(runtime, home)
         await play_turn(runtime, session, "tell me")
@@ -292,7 +292,9 @@ async def test_a_clock_that_is_set_back_does_not_hold_a_delivery_up(home: Path) 
         await sent(runtime, session)
 
 
-async def test_a_diagnosis_tells_what_was_not_delivered_and_why(home: Path) -> None:
+async def test_a_diagnosis_tells_what_was_not_delivered_and_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # There is no second try while anybody looks.
+    monkeypatch.setattr(outbox, "PAUSES", (3600.0,))
     pigeon = Pigeon(REFUSED, DOWN, ways=("web",))
     async with engine(home, pigeon, [TELL, call_tool("notify", title="Second"), say("Told.")]) as runtime:
         session = await begin_session(runtime, home)

@@ -180,14 +180,14 @@ async def test_what_was_erased_cannot_be_said_again(home: Path) -> None:
 async def test_a_turn_that_took_too_long_does_so_again_without_waiting(home: Path) -> None:
     for words in ("", "I am thi"):
         model = Stuck([SILENCE], words=words)
-        async with scripted_runtime(home, model, limits=TurnLimits(seconds=0.6)) as engine:
+        async with scripted_runtime(home, model, limits=TurnLimits(seconds=3.0)) as engine:
             session = await begin_session(engine, home)
             await said(engine, session, "do it")
             recording = load_recording(engine.log, session)
             began = asyncio.get_running_loop().time()
             # The limit of then is in the log.
             done = await again(recording, replace(engine.parts, limits=TurnLimits()))
-            assert (done.divergence, asyncio.get_running_loop().time() - began < 0.5) == (None, True)
+            assert (done.divergence, asyncio.get_running_loop().time() - began < 2.5) == (None, True)
 
 
 async def test_who_changes_the_mode_while_a_preview_is_made_is_asked_all_the_same(home: Path) -> None:

@@ -269,7 +269,7 @@ async def main():
     await engine.send(session, commands.Send(text="do it"))
     await props.began.wait()
     print(session, flush=True)
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 asyncio.run(main())
 """

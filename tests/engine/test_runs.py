@@ -7,10 +7,11 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from tests.patience import eventually
 
 from sylph.core.command_run import CommandResult, CommandSpec, LostCommand
 from sylph.engine.commands.journal_reader import process_alive, read_journal
@@ -18,8 +19,10 @@ from sylph.engine.commands.runner_client import JournaledCommands, RunnerClient
 
 # Another one for each process that tests: commands are found by it, whoever started them.
 KEY = f"k{os.getpid()}"
+# Seconds by which a command of these tests is told from those of others on this machine.
+LONG = f"77.{os.getpid():07}"
 
-HUNGRY = "import time; x = bytearray(300_000_000); time.sleep(30)"
+HUNGRY = "import time; x = bytearray(300_000_000); time.sleep(300)"
 ENV = {"PATH": os.environ["PATH"]}
 
 
@@ -38,13 +41,6 @@ async def run(runner: RunnerClient, command: str, key: str = KEY, **how: object)
     ran = await JournaledCommands(runner, key).run(order(command, **how), lambda _: None)
     assert isinstance(ran, CommandResult)
     return ran
-
-
-async def until(true: Callable[[], object], seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
 
 
 def processes(command: bytes) -> list[str]:
@@ -76,8 +72,8 @@ async def test_output_and_exit_code_come_back(runner: RunnerClient) -> None:
 
 async def test_output_is_passed_on_while_it_comes(runner: RunnerClient) -> None:
     seen: list[bytes] = []
-    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("echo one; sleep 30"), seen.append))
-    await until(lambda: b"".join(seen) == b"one\n")
+    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("echo one; sleep 300"), seen.append))
+    await eventually(lambda: b"".join(seen) == b"one\n")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -90,7 +86,7 @@ async def test_one_runner_serves_many_commands_at_once(runner: RunnerClient) -> 
 
 
 async def test_a_command_that_takes_too_long_or_too_much_is_ended(runner: RunnerClient) -> None:
-    late = await run(runner, "sleep 30", seconds=0.2)
+    late = await run(runner, "sleep 300", seconds=0.2)
     hungry = await run(runner, f"{sys.executable} -c '{HUNGRY}'", "m", memory=10**8)
     assert (late.why, hungry.why) == ("time", "memory")
 
@@ -109,9 +105,9 @@ async def test_what_cannot_be_started_says_why(runner: RunnerClient) -> None:
 
 
 async def test_nothing_is_left_running(runner: RunnerClient) -> None:
-    ran = await run(runner, "(setsid sleep 77 &); sleep 77 & disown; echo $$")
+    ran = await run(runner, f"(setsid sleep {LONG} &); sleep {LONG} & disown; echo $$")
     assert ran.left
-    assert not processes(b"sleep\x0077")
+    assert not processes(f"sleep\0{LONG}".encode())
 
 
 ORPHAN = """
@@ -149,7 +145,7 @@ async def test_a_command_outlives_its_parent_and_is_followed_again(runner: Runne
 
 async def test_a_command_that_ended_meanwhile_tells_its_true_end(runner: RunnerClient) -> None:
     abandon(runner.folder, "echo begun; sleep 0.1; exit 7")
-    await until(lambda: read_journal(runner.folder / f"{KEY}.run").ended)
+    await eventually(lambda: read_journal(runner.folder / f"{KEY}.run").ended)
     ran = await JournaledCommands(runner, KEY).attach(lambda _: None)
     assert isinstance(ran, CommandResult)
     assert ran.exit == 7
@@ -158,12 +154,12 @@ async def test_a_command_that_ended_meanwhile_tells_its_true_end(runner: RunnerC
 async def test_the_runner_ends_when_nothing_is_left_to_do(runner: RunnerClient) -> None:
     abandon(runner.folder, "echo begun; sleep 0.2")
     pid = runner_pid(runner)
-    await until(lambda: not Path(f"/proc/{pid}").exists())
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
 
 
 async def test_the_time_limit_holds_without_a_parent(runner: RunnerClient) -> None:
-    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("sleep 30", seconds=0.5), lambda _: None))
-    await until(lambda: pid_of(runner))
+    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("sleep 300", seconds=0.5), lambda _: None))
+    await eventually(lambda: pid_of(runner))
     runner.close()
     ran = await task
     assert isinstance(ran, CommandResult)
@@ -175,20 +171,20 @@ async def test_what_never_reached_the_runner_never_began(runner: RunnerClient) -
 
 
 async def test_with_the_runner_killed_the_end_is_not_known_and_nothing_runs_on(runner: RunnerClient) -> None:
-    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("echo begun; sleep 30"), lambda _: None))
-    await until(lambda: (runner.folder / f"{KEY}.out").exists() and (runner.folder / f"{KEY}.out").read_bytes())
+    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("echo begun; sleep 300"), lambda _: None))
+    await eventually(lambda: (runner.folder / f"{KEY}.out").exists() and (runner.folder / f"{KEY}.out").read_bytes())
     pid = pid_of(runner)
     os.kill(runner_pid(runner), signal.SIGKILL)
     lost = await task
     assert isinstance(lost, LostCommand)
     assert (lost.head, "runner died" in lost.evidence) == (b"begun\n", True)
-    await until(lambda: not process_alive(pid, read_journal(runner.folder / f"{KEY}.run").started.start))  # pyright: ignore[reportOptionalMemberAccess]
+    await eventually(lambda: not process_alive(pid, read_journal(runner.folder / f"{KEY}.run").started.start))  # pyright: ignore[reportOptionalMemberAccess]
 
 
 async def test_after_a_killed_runner_there_is_a_new_one(runner: RunnerClient) -> None:
     await run(runner, "true")
     os.kill(runner_pid(runner), signal.SIGKILL)
-    await until(lambda: not runner.alive)
+    await eventually(lambda: not runner.alive)
     assert (await run(runner, "echo again", "next")).head == b"again\n"
 
 
@@ -232,13 +228,13 @@ async def test_a_runner_that_died_unnoticed_is_replaced(runner: RunnerClient) ->
 
 
 async def test_what_a_killed_runner_had_started_and_not_written_down_is_ended(runner: RunnerClient) -> None:
-    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order("sleep 78"), lambda _: None))
-    await until(lambda: pid_of(runner))
+    task = asyncio.create_task(JournaledCommands(runner, KEY).run(order(f"sleep {LONG}"), lambda _: None))
+    await eventually(lambda: pid_of(runner))
     journal = runner.folder / f"{KEY}.run"
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     os.kill(runner_pid(runner), signal.SIGKILL)
     assert isinstance(await task, LostCommand)
-    await until(lambda: not processes(b"sleep\x0078"))
+    await eventually(lambda: not processes(f"sleep\0{LONG}".encode()))
 
 
 async def test_old_marks_of_orders_taken_back_are_swept(runner: RunnerClient) -> None:

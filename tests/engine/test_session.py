@@ -18,6 +18,7 @@ from tests.engine.stage import (
     state,
     story,
 )
+from tests.patience import PATIENCE
 
 from sylph.core import commands, facts, signals
 from sylph.core.errors import ErrorReport, NotFound, SylphError, UserError
@@ -120,11 +121,12 @@ async def test_a_message_that_comes_as_the_turn_lets_go_is_not_left_waiting(home
     async with scripted_runtime(home, [say("Yes.")] * 40) as engine:
         session = await begin_session(engine, home)
         for number in range(12):
+            before = (await engine.find_session(session)).seq
             await engine.send(session, commands.Send(text="again"))
-            await seen(engine, session, facts.TurnEnded, after=(await engine.find_session(session)).seq)
+            await seen(engine, session, facts.TurnEnded, after=before)
             for _ in range(number):
                 await asyncio.sleep(0)
-        await asyncio.wait_for(engine.wait_until_idle(session), 5)
+        await asyncio.wait_for(engine.wait_until_idle(session), PATIENCE)
         assert (await engine.find_session(session)).queue == {}
 
 
@@ -445,9 +447,7 @@ async def test_questions_of_calls_that_run_side_by_side_come_one_after_the_other
 
 async def test_a_turn_may_not_take_longer_than_its_limit(home: Path) -> None:
     props = Props()
-    async with scripted_runtime(
-        home, [call_tool("hold")], tools=props.tools, limits=TurnLimits(seconds=0.05)
-    ) as engine:
+    async with scripted_runtime(home, [call_tool("hold")], tools=props.tools, limits=TurnLimits(seconds=1.5)) as engine:
         session = await begin_session(engine, home)
         events = await said(engine, session, "do it")
     end = ended(events)

@@ -1,6 +1,5 @@
 """A sandbox that was set up ahead is like one that is set up for its command, or it is not used."""
 
-import asyncio
 import os
 import select
 import signal
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.patience import PATIENCE, eventually
 
 from sylph.core.command_run import CommandResult, CommandSpec
 from sylph.core.permission.secret_names import SECRET_FILE_NAMES
@@ -94,19 +94,11 @@ def alive(folder: Path, doing: str = "") -> Generator[int]:
 
 async def ready(folder: Path) -> int:
     """The sandbox that waits for the next command."""
-    for _ in range(200):
-        if found := list(alive(folder, prewarmed_sandbox.WAIT_SCRIPT)):
-            return min(found)
-        await asyncio.sleep(0.02)
-    raise AssertionError("none was set up")
+    return min(await eventually(lambda: list(alive(folder, prewarmed_sandbox.WAIT_SCRIPT)), "a spare sandbox"))
 
 
 async def gone(folder: Path) -> None:
-    for _ in range(500):
-        if not list(alive(folder, prewarmed_sandbox.WAIT_SCRIPT)):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(list(alive(folder)))
+    await eventually(lambda: not list(alive(folder, prewarmed_sandbox.WAIT_SCRIPT)), "the end of the spare sandbox")
 
 
 async def ran(runner: RunnerClient, rights: CommandRights, command: str, cwd: str = "") -> CommandResult:
@@ -172,8 +164,7 @@ async def test_one_that_was_killed_is_not_used(runner: RunnerClient, rights: Com
     await ran(runner, rights, "true")
     waiting = await ready(work.parent)
     os.kill(waiting, signal.SIGKILL)
-    while not is_zombie(waiting):  # noqa: ASYNC110 - a process of another process
-        await asyncio.sleep(0.01)
+    await eventually(lambda: is_zombie(waiting), "its death")
     assert (await ran(runner, rights, "echo here")).head == b"here\n"
 
 
@@ -186,7 +177,7 @@ async def test_half_a_script_is_no_command(
     ahead.process.stdin.write(prewarmed_sandbox.build_script(order)[:-3])
     ahead.process.stdin.close()
     ahead.process.stdin = None
-    assert ahead.process.wait(5)
+    assert ahead.process.wait(PATIENCE)
     assert not (work / "x").exists()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 from tests.model_server import ModelServer, Script
+from tests.patience import PATIENCE, eventually
 
 Model = Callable[[Script], Awaitable[ModelServer]]
 
@@ -28,7 +29,6 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>]|\r")
-SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,19 @@ class Sylph:
 
 
 async def finished(process: Process, stdin: bytes | None = None) -> Done:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate(stdin)
     assert process.returncode is not None
     return Done(process.returncode, out.decode(), err.decode())
+
+
+async def killed(process: Process) -> None:
+    """Ends it by force; returns when it is dead.
+
+    What it has started lives on and may hold its pipes: whoever reads them to their end waits for that, too.
+    """
+    process.kill()
+    await eventually(lambda: process.returncode is not None, "the death of a process")
 
 
 class Terminal:
@@ -117,7 +126,7 @@ class Terminal:
     async def see(self, wanted: str, *, times: int = 1) -> None:
         """Waits until `wanted` was shown."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(PATIENCE):
                 while self.text.count(wanted) < times:
                     self._grown.clear()
                     await self._grown.wait()
@@ -126,7 +135,7 @@ class Terminal:
 
     async def end(self) -> int:
         """The exit code, once the program has ended by itself."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             code = await self.process.wait()
         asyncio.get_running_loop().remove_reader(self._fd)
         os.close(self._fd)

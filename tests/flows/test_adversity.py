@@ -1,6 +1,7 @@
 """What can go wrong around Sylph: a model that hangs, a full disk, a busy store, a killed runner, a second Sylph."""
 
 import asyncio
+import math
 import os
 import signal
 import sqlite3
@@ -25,13 +26,14 @@ async def facts(sylph: Sylph, kind: str) -> list[dict[str, object]]:
 
 
 async def test_a_model_that_hangs_is_given_up_and_the_turn_can_be_tried_again(sylph: Sylph, model: Model) -> None:
-    configure(sylph, "[limits]\nfirst_seconds = 0.5\nretries = 1")
-    server = await model([say("too late", delay=30.0), say("too late", delay=30.0), say("Here I am.")])
-    async with asyncio.timeout(15):
-        done = await sylph.run("are you there?")
+    configure(sylph, "[limits]\nfirst_seconds = 2.0\nretries = 1")
+    never = say("too late", stall=math.inf)
+    server = await model([never, never, say("Here I am.")])
+    done = await sylph.run("are you there?")
     assert (done.code, len(server.requests)) == (4, 2)
     assert "`limits.first_seconds` in the config" in done.err
     assert [end["outcome"] for end in await facts(sylph, "turn.ended")] == ["failed"]
+    configure(sylph, "")
     assert (await sylph.run("retry")).out == "Here I am.\n"
 
 
@@ -51,7 +53,7 @@ async def test_a_store_that_is_busy_for_a_while_is_waited_for(sylph: Sylph, mode
 
 
 async def test_a_killed_runner_is_an_unknown_outcome_and_the_turn_goes_on(sylph: Sylph, model: Model) -> None:
-    await model([call("shell", command="echo once >> journal; sleep 30"), say("I do not know how it ended.")])
+    await model([call("shell", command="echo once >> journal; sleep 300"), say("I do not know how it ended.")])
     process = await sylph.start("--mode", "trust", "go")
     await until_exists(sylph.workspace, "journal")
     (journal,) = (sylph.home / "sylph" / "data" / "runs").glob("*.run")
@@ -65,8 +67,11 @@ async def test_a_killed_runner_is_an_unknown_outcome_and_the_turn_goes_on(sylph:
 
 
 async def test_two_at_once_in_one_home_do_not_disturb_each_other(sylph: Sylph, model: Model) -> None:
-    await model({"one": [say("First.", delay=0.3)], "two": [say("Second.", delay=0.3)]})
+    gate = asyncio.Event()
+    server = await model({"one": [say("First.", hold=gate)], "two": [say("Second.", hold=gate)]})
     both = [await sylph.start(word) for word in ("one", "two")]
+    await server.until(lambda: len(server.requests) == 2)
+    gate.set()
     done = await asyncio.gather(*(finished(each) for each in both))
     assert [(each.code, each.out) for each in done] == [(0, "First.\n"), (0, "Second.\n")]
     assert (await sylph.run("verify")).code == 0

@@ -2,7 +2,7 @@
 
 from tests.flows.program import Model, Sylph, finished
 from tests.flows.sink import Sink
-from tests.model_server import Step, call, say
+from tests.model_server import Step, begin, call, say
 
 # A dollar for a million tokens in, three for a million out: an answer of these costs three cents.
 USED = {"prompt_tokens": 6_000, "completion_tokens": 8_000, "total_tokens": 14_000}
@@ -84,7 +84,7 @@ def third_title(sink: Sink) -> str:
 
 
 async def test_killed_in_mid_answer_it_counts_and_is_told_as_unknown(sylph: Sylph, model: Model) -> None:
-    server = await model([say("I think for a long time.", delay=0.5), answer("Done.")])
+    server = await model([begin("I think for a long time."), answer("Done.")])
     configure(sylph, "[budget.month]\nmoney = 5\n")
     process = await sylph.start("-m", "openai/small", "think")
     await server.until(lambda: bool(server.requests))
@@ -208,7 +208,7 @@ async def test_what_a_stop_proposes_works_at_once(sylph: Sylph, model: Model) ->
 
 
 async def test_a_call_that_was_killed_and_dropped_is_seen_and_belongs_to_its_turn(sylph: Sylph, model: Model) -> None:
-    server = await model([say("I think for a long time.", delay=0.5), answer("Done.")])
+    server = await model([begin("I think for a long time."), answer("Done.")])
     configure(sylph, "[budget.month]\nmoney = 5\n")
     process = await sylph.start("-m", "openai/small", "think")
     await server.until(lambda: bool(server.requests))

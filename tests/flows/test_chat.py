@@ -1,11 +1,13 @@
 """`sylph chat` in a terminal of its own, and without one."""
 
 import asyncio
+import re
 import shutil
 
 import pytest
 from tests.flows.program import SYLPH, Model, Sylph
-from tests.model_server import call, fail, say
+from tests.model_server import begin, call, fail, say
+from tests.patience import eventually, waiting
 
 CTRL_C, CTRL_D, ALT_ENTER = "\x03", "\x04", "\x1b\r"
 
@@ -79,7 +81,7 @@ async def test_a_retry_shows_its_question(sylph: Sylph, model: Model) -> None:
 
 
 async def test_a_stopped_answer_is_not_said_again_in_the_next(sylph: Sylph, model: Model) -> None:
-    await model([say("one two three four five six", delay=0.3), say("Hello there.", delay=0.1)])
+    await model([begin("one two three four five six"), say("Hello there.", delay=0.1)])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("count\r")
@@ -96,7 +98,7 @@ async def test_a_stopped_answer_is_not_said_again_in_the_next(sylph: Sylph, mode
 
 
 async def test_a_key_typed_twice_is_not_sent(sylph: Sylph, model: Model) -> None:
-    server = await model([call("shell", command="touch made; sleep 1"), say("Done.")])
+    server = await model([call("shell", command=f"touch made; {waiting('go')}"), say("Done.")])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("wait\r")
@@ -104,6 +106,7 @@ async def test_a_key_typed_twice_is_not_sent(sylph: Sylph, model: Model) -> None
     chat.type("y\r")
     chat.type("y\r")
     await chat.see("this was not sent")
+    (sylph.workspace / "go").touch()
     await chat.see("2 rounds")
     chat.type(CTRL_D)
     assert await chat.end() == 0
@@ -111,7 +114,7 @@ async def test_a_key_typed_twice_is_not_sent(sylph: Sylph, model: Model) -> None
 
 
 async def test_ctrl_c_stops_the_turn_and_not_the_chat(sylph: Sylph, model: Model) -> None:
-    await model([say("one two three four five six seven", delay=0.4), say("Still here.")])
+    await model([begin("one two three four five six seven"), say("Still here.")])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("count\r")
@@ -128,11 +131,11 @@ async def test_ctrl_c_stops_the_turn_and_not_the_chat(sylph: Sylph, model: Model
 
 
 async def test_ctrl_c_withdraws_what_the_turn_has_not_heard(sylph: Sylph, model: Model) -> None:
-    server = await model([call("shell", command="sleep 30"), say("A new one.")])
+    server = await model([call("shell", command="sleep 300"), say("A new one.")])
     chat = await sylph.open("chat", "--mode", "trust")
     await chat.see("> ")
     chat.type("wait\r")
-    await chat.see("sleep 30")
+    await chat.see("sleep 300")
     chat.type("and hurry\r")
     await chat.see("queued")
     chat.type(CTRL_C)
@@ -179,13 +182,15 @@ async def test_a_folder_of_somebody_else_in_its_place_is_told(sylph: Sylph, mode
 
 
 async def test_what_is_typed_meanwhile_steers_the_turn(sylph: Sylph, model: Model) -> None:
-    server = await model([say("one two three four", delay=0.2), say("Then in French.")])
+    gate = asyncio.Event()
+    server = await model([say("one two three four", hold=gate, at="stream"), say("Then in French.")])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("count\r")
     await chat.see("one two")
     chat.type("in French please\r")
     await chat.see("queued: it is heard")
+    gate.set()
     await chat.see("Then in French.")
     await chat.see("2 rounds")
     chat.type(CTRL_D)
@@ -205,6 +210,7 @@ async def test_an_approval_needs_an_answer(sylph: Sylph, model: Model) -> None:
     assert not (sylph.workspace / "made").exists()
     chat.type("y\r")
     await chat.see("Made.")
+    await chat.see("2 rounds")
     assert (sylph.workspace / "made").exists()
     chat.type("/quit\r")
     assert await chat.end() == 0
@@ -339,7 +345,7 @@ async def test_a_dumb_terminal_gets_plain_lines(sylph: Sylph, model: Model) -> N
 
 
 async def test_ctrl_c_in_a_dumb_terminal_stops_the_turn_only(sylph: Sylph, model: Model) -> None:
-    await model([say("one two three four", delay=0.5), say("Still here.")])
+    await model([begin("one two three four five six"), say("Still here.")])
     chat = await sylph.open("chat", TERM="dumb")
     await chat.see("> ")
     chat.type("count\n")
@@ -354,7 +360,7 @@ async def test_ctrl_c_in_a_dumb_terminal_stops_the_turn_only(sylph: Sylph, model
 
 
 async def test_sigterm_stops_the_turn_and_leaves(sylph: Sylph, model: Model) -> None:
-    await model([say("one two three four", delay=0.5)])
+    await model([begin("one two three four five six")])
     chat = await sylph.open("chat")
     await chat.see("> ")
     chat.type("count\r")
@@ -375,15 +381,17 @@ async def test_an_approval_of_a_task_takes_one_key(sylph: Sylph, model: Model) -
 
 
 async def test_a_spinner_tells_what_is_waited_for(sylph: Sylph, model: Model) -> None:
-    await model([say("At last.", stall=2.0)])
+    gate = asyncio.Event()
+    await model([say("At last.", hold=gate)])
     terminal = await sylph.open("be slow")
     await terminal.see("waiting for openai/scripted")
+    gate.set()
     await terminal.see("At last.")
     assert await terminal.end() == 0
 
 
 async def test_ctrl_c_in_a_terminal_ends_the_task(sylph: Sylph, model: Model) -> None:
-    await model([say("one two three four", delay=0.5)])
+    await model([begin("one two three four five six")])
     terminal = await sylph.open("count")
     await terminal.see("one two")
     terminal.type(CTRL_C)
@@ -401,10 +409,11 @@ async def test_ctrl_c_leaves_the_tour(sylph: Sylph) -> None:
 
 
 async def test_a_running_call_stands_once_on_its_line(sylph: Sylph, model: Model) -> None:
-    await model([call("shell", command="sleep 1.6"), say("Done.")])
+    await model([call("shell", command=waiting("go")), say("Done.")])
     terminal = await sylph.open("--mode", "trust", "wait")
-    await terminal.see(" 1 s")
-    assert terminal.text.rstrip().rpartition("▸")[2].count("sleep 1.6") == 1
+    await eventually(lambda: re.search(r" [1-9]\d* s", terminal.text), "a time that passes")
+    await eventually(lambda: terminal.text.rstrip().rpartition("▸")[2].count("-e go") == 1, "the call, once")
+    (sylph.workspace / "go").touch()
     await terminal.see("Done.")
     assert await terminal.end() == 0
 
@@ -419,11 +428,11 @@ async def test_the_screen_as_a_person_sees_it(sylph: Sylph, model: Model) -> Non
         return (await process.communicate())[0].decode()
 
     async def shows(wanted: str) -> str:
-        async with asyncio.timeout(20):
-            screen = ""
-            while wanted not in screen:
-                screen = await tmux("capture-pane", "-p", "-t", "sylph")
-        return screen
+        async def screen() -> str:
+            seen = await tmux("capture-pane", "-p", "-t", "sylph")
+            return seen if wanted in seen else ""
+
+        return await eventually(screen, wanted)
 
     env = [part for key, value in sylph.env({}).items() if key != "TERM" for part in ("-e", f"{key}={value}")]
     size = ("-x", "80", "-y", "24", "-c", str(sylph.workspace))

@@ -198,6 +198,7 @@ async def test_with_a_passphrase_keys_are_sealed(sylph: Sylph, model: Model) -> 
     await terminal.see("> ")
     terminal.type("hi\r")
     await terminal.see("Again.")
+    await terminal.see("1 round")
     terminal.type("/quit\r")
     assert await terminal.end() == 0
     assert "battery" not in terminal.raw

@@ -1,14 +1,13 @@
 """`sylph diagnose`, started for real: on a session that is well, one that was killed, one that somebody was at."""
 
-import asyncio
-import signal
 import sqlite3
 from contextlib import closing
 
-from tests.flows.program import Model, Sylph
+from tests.flows.program import Model, Sylph, killed
 from tests.model_server import call, say
+from tests.patience import eventually, waiting
 
-HELD = "echo begun >> journal; while [ ! -e go ]; do sleep 0.05; done; exit 3"
+HELD = f"echo begun >> journal; {waiting('go')}; exit 3"
 
 
 async def test_a_session_that_is_well(sylph: Sylph, model: Model) -> None:
@@ -28,14 +27,11 @@ async def test_a_session_that_is_well(sylph: Sylph, model: Model) -> None:
 async def test_a_session_that_was_killed(sylph: Sylph, model: Model) -> None:
     await model([call("shell", command=HELD), say("It ended with 3.")])
     process = await sylph.start("--json", "--mode", "trust", "do it")
-    while not (sylph.workspace / "journal").exists():  # noqa: ASYNC110 - a file of another process
-        await asyncio.sleep(0.01)
+    await eventually((sylph.workspace / "journal").exists, "the command")
     live = await sylph.run("diagnose", "last")
     assert f"Process {process.pid} works on this session" in live.out
     assert "t1_c1 (shell) runs now" in live.out
-    process.send_signal(signal.SIGKILL)
-    while process.returncode is None:  # noqa: ASYNC110 - `wait` would wait for the runner too, which holds stderr
-        await asyncio.sleep(0.01)
+    await killed(process)
     (session,) = [one["id"] for one in (await sylph.run("session", "list", "--json")).json]
     shown = await sylph.run("diagnose", session)
     assert shown.code == 0

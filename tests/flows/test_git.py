@@ -1,15 +1,14 @@
 """Git through the whole program: real repositories, a remote, a crash in the middle of a commit."""
 
-import asyncio
 import os
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.flows.program import Done, Model, Sylph
+from tests.flows.program import Done, Model, Sylph, killed
 from tests.flows.told import results
 from tests.model_server import call, say
+from tests.patience import eventually
 
 WHO = {f"GIT_{who}_{what}": "tester@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -86,16 +85,15 @@ async def test_a_commit_under_a_killed_sylph_happens_once_and_is_told_truly(
     sylph: Sylph, model: Model, repo: Path
 ) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
-    hook.write_text("#!/bin/sh\necho x >> .git/begun\nsleep 1\n")
+    hook.write_text("#!/bin/sh\necho x >> .git/begun\nuntil [ -e .git/go ]; do sleep 0.05; done\n")
     hook.chmod(0o755)
     server = await model(
         [call("git", action="add", all=True), call("git", action="commit", message="once"), say("Committed.")]
     )
     process = await sylph.start("--json", "--mode", "trust", "commit it")
-    async with asyncio.timeout(15):
-        while not (repo / ".git" / "begun").exists():  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
+    await eventually((repo / ".git" / "begun").exists, "the hook")
+    await killed(process)
+    (repo / ".git" / "go").touch()
     out, _ = await process.communicate()
     session = Done(0, out.decode(), "").events[0]["session"]
     resumed = await sylph.run("resume", session)

@@ -1,11 +1,9 @@
 """Commands in the background: the model starts and talks to them, the user sees and ends them."""
 
-import asyncio
-import signal
-
-from tests.flows.program import Done, Model, Sylph
+from tests.flows.program import Done, Model, Sylph, killed
 from tests.flows.told import results
 from tests.model_server import call, say
+from tests.patience import eventually, waiting
 
 ECHO = 'while read -r line; do echo "got $line" | tee -a heard; done'
 
@@ -44,16 +42,16 @@ async def test_a_job_of_a_killed_sylph_hears_the_next_one_and_hears_it_once(sylp
     await model(
         [
             call("job", action="start", command=ECHO, interactive=True),
-            call("shell", command="touch begun; sleep 1"),
+            call("shell", command=f"touch begun; {waiting('go')}"),
             call("job", action="input", id="t1_c1", text="late\n", close=True),
             call("job", action="wait", id="t1_c1"),
             say("Done."),
         ]
     )
     process = await sylph.start("--json", "--mode", "trust", "x")
-    while not (sylph.workspace / "begun").exists():  # noqa: ASYNC110 - a file of another process
-        await asyncio.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
+    await eventually((sylph.workspace / "begun").exists, "the command")
+    await killed(process)
+    (sylph.workspace / "go").touch()
     out, _ = await process.communicate()
     session = Done(0, out.decode(), "").events[0]["session"]
     assert (await sylph.run("resume", session)).code == 0
@@ -61,10 +59,10 @@ async def test_a_job_of_a_killed_sylph_hears_the_next_one_and_hears_it_once(sylp
 
 
 async def test_a_session_that_is_removed_takes_its_jobs_along(sylph: Sylph, model: Model) -> None:
-    await model([call("job", action="start", command="sleep 30"), say("Started.")])
+    await model([call("job", action="start", command="sleep 300"), say("Started.")])
     done = await sylph.run("--mode", "trust", "start it")
     (job,) = (await sylph.run("job", "list", "--json")).json
-    told = f"still running: sleep 30 → sylph job stop {job['id']}"
+    told = f"still running: sleep 300 → sylph job stop {job['id']}"
     assert told in done.err
     chat = await sylph.open("chat", "-s", "last")
     await chat.see("scripted · trust")
@@ -76,7 +74,7 @@ async def test_a_session_that_is_removed_takes_its_jobs_along(sylph: Sylph, mode
 
 
 async def test_a_session_that_is_deleted_takes_its_jobs_along(sylph: Sylph, model: Model) -> None:
-    await model([call("job", action="start", command="sleep 300"), say("It runs.")])
+    await model([call("job", action="start", command="sleep 3000"), say("It runs.")])
     await sylph.run("--mode", "trust", "start it")
     assert [job["state"] for job in (await sylph.run("job", "list", "--json")).json] == ["running"]
     assert (await sylph.run("session", "delete", "last", "-y")).code == 0

@@ -2,11 +2,13 @@
 
 import asyncio
 
-from tests.flows.program import Model, Sylph, finished
+from tests.flows.program import Model, Sylph, finished, killed
 from tests.flows.test_resume import until_exists
 from tests.model_server import call, say
+from tests.patience import waiting
 
 MARK = call("shell", command="echo once >> journal; sleep 0.8; exit 3")
+HELD = call("shell", command=f"echo once >> journal; {waiting('go')}; exit 3")
 
 
 def journal(sylph: Sylph) -> str:
@@ -39,10 +41,11 @@ async def test_two_at_the_same_moment_are_one_turn(sylph: Sylph, model: Model) -
 
 
 async def test_where_the_first_was_killed_the_second_finishes_it(sylph: Sylph, model: Model) -> None:
-    await model([MARK, say("It ended with 3.")])
+    await model([HELD, say("It ended with 3.")])
     process = await sylph.start("--key", "k1", "--mode", "trust", "do it")
     await until_exists(sylph.workspace, "journal")
-    process.kill()
+    await killed(process)
+    (sylph.workspace / "go").touch()
     await finished(process)
     done = await sylph.run("--key", "k1", "do it")
     assert (done.code, done.out, journal(sylph)) == (0, "It ended with 3.\n", "once\n")
@@ -50,12 +53,15 @@ async def test_where_the_first_was_killed_the_second_finishes_it(sylph: Sylph, m
 
 
 async def test_killed_while_another_waits_for_it_the_other_goes_on(sylph: Sylph, model: Model) -> None:
-    await model([MARK, say("It ended with 3.")])
+    await model([HELD, say("It ended with 3.")])
     first = await sylph.start("--key", "k1", "--mode", "trust", "do it")
     await until_exists(sylph.workspace, "journal")
     second = await sylph.start("--key", "k1", "do it")
-    await asyncio.sleep(0.4)
-    first.kill()
+    assert second.stderr
+    while b"sent before with this key" not in (said := await second.stderr.readline()):
+        assert said, "It ended without waiting."
+    await killed(first)
+    (sylph.workspace / "go").touch()
     await finished(first)
     done = await finished(second)
     assert (done.code, done.out, journal(sylph)) == (0, "It ended with 3.\n", "once\n"), done.err

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.flows.program import Done, Model, Sylph, finished
 from tests.model_server import say
+from tests.patience import PATIENCE, eventually
 from tests.providers.local.test_gguf import head_of
 from tests.providers.local.test_gguf import model as model_file
 from tests.providers.local.wheels import index, offline
@@ -62,17 +63,12 @@ def runtime(local: Path) -> dict[str, Any] | None:
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(10):
-        while is_alive(pid):  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
+    await eventually(lambda: not is_alive(pid), f"the end of {pid}")
 
 
 async def begun(local: Path) -> int:
     """The process of the runtime, once it has begun to work on an answer."""
-    async with asyncio.timeout(20):
-        while (found := runtime(local)) is None:  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
-    return found["pid"]
+    return (await eventually(lambda: runtime(local), "a runtime"))["pid"]
 
 
 async def test_everybody_who_has_no_model_is_told_how_to_get_one(sylph: Sylph) -> None:
@@ -163,12 +159,10 @@ async def test_a_stopped_turn_stops_the_thinking(sylph: Sylph, small: Path) -> N
     terminal.type("Count from one to five hundred, in words.\r")
     pid = await begun(small)
     loaded = worked(pid)
-    async with asyncio.timeout(20):
-        while worked(pid) < loaded + 30:  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
+    await eventually(lambda: worked(pid) >= loaded + 30, "work on an answer")
     terminal.type("\x03")
     await terminal.see("stopped")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         before = -9
         while worked(pid) - before > 1:
             before = worked(pid)

@@ -8,6 +8,7 @@ from tests.flows.program import Done, Model, Sylph, finished
 from tests.flows.test_connect import at, bearer, configure
 from tests.model_server import Asked, ModelServer, Step, call, fail, say
 from tests.oauth_server import ACCOUNT, OAuthServer, error, html, said
+from tests.patience import PATIENCE
 from tests.providers.test_oauth import visited
 
 from sylph.providers.logins.browser_login import pkce_challenge
@@ -61,7 +62,7 @@ async def log_in(sylph: Sylph, provider: str = "chatgpt", *more: str) -> Done:
     assert process.stderr
     text = ""
     while not (link := re.search(r"http://\S+/authorize\S+", text)):
-        text += (await asyncio.wait_for(process.stderr.readline(), 20)).decode()
+        text += (await asyncio.wait_for(process.stderr.readline(), PATIENCE)).decode()
     _, back, _ = await visited(link[0])
     assert urlsplit(back).hostname == "127.0.0.1"
     await visited(back)
@@ -146,7 +147,7 @@ async def test_a_browser_login_that_is_given_up(sylph: Sylph, model: Model) -> N
         configure(sylph, *chatgpt(oauth, await model([])))
         process = await sylph.start("connect", "chatgpt", "--yes", "--browser", "--no-browser")
         assert process.stderr
-        while b"Waiting" not in await asyncio.wait_for(process.stderr.readline(), 20):
+        while b"Waiting" not in await asyncio.wait_for(process.stderr.readline(), PATIENCE):
             pass
         process.send_signal(2)
         done = await finished(process)

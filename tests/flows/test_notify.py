@@ -1,11 +1,11 @@
 """Notifications of the real program: shown, sent by webhook and by a program of the person's own, never lost."""
 
-import socket
 import sys
 
-from tests.flows.program import Done, Model, Sylph, finished
+from tests.flows.program import Done, Model, Sylph, finished, killed
 from tests.flows.sink import STALL, Sink
 from tests.model_server import call, calls, say
+from tests.patience import waiting
 
 TELL = call("notify", title="Built", text="All 12 tests pass.", urgency="high")
 
@@ -57,10 +57,13 @@ async def test_it_reaches_a_webhook_with_its_key(sylph: Sylph, model: Model) -> 
 
 
 async def test_a_webhook_that_fails_first_gets_it_again_under_the_same_key(sylph: Sylph, model: Model) -> None:
-    await model([TELL, call("shell", command="sleep 2"), say("Told.")])
+    await model([TELL, call("shell", command=waiting("go")), say("Told.")])
     async with Sink(500, 200) as sink:
         configure(sylph, f'webhook = "{sink.url}"')
-        done = await sylph.run("--mode", "trust", "tell me")
+        process = await sylph.start("--mode", "trust", "tell me")
+        await sink.until(2)
+        (sylph.workspace / "go").touch()
+        done = await finished(process)
     assert done.code == 0
     assert "not delivered by webhook: The webhook answered 500: no; trying again in 1.0 s" in done.err
     assert len(sink.keys) == 2
@@ -82,17 +85,14 @@ async def test_what_is_refused_for_good_is_given_up_at_once_and_told(sylph: Sylp
 
 async def test_nothing_answers_and_later_resume_delivers_it(sylph: Sylph, model: Model) -> None:
     await model([TELL, say("Told.")])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        sink = Sink()
-        sink.port = free.getsockname()[1]
+    sink = Sink()
     configure(sylph, f'webhook = "{sink.url}"')
     done = await sylph.run("tell me")
     session = await last(sylph)
     assert (done.code, done.out) == (0, "Told.\n")
     assert f"1 notification could not be delivered yet: sylph resume {session}" in done.err
-    waiting = (await sylph.run("status", "--json")).json["undelivered"]
-    assert [(one["session"], one["title"]) for one in waiting] == [(session, "Built")]
+    left = (await sylph.run("status", "--json")).json["undelivered"]
+    assert [(one["session"], one["title"]) for one in left] == [(session, "Built")]
     still = await sylph.run("resume")
     assert (still.code, still.out) == (1, f"{session}: 0 notifications delivered, 1 not yet, 0 given up.\n")
     async with sink:
@@ -104,12 +104,13 @@ async def test_nothing_answers_and_later_resume_delivers_it(sylph: Sylph, model:
 
 
 async def test_killed_while_it_is_on_its_way_it_comes_again_with_the_same_key(sylph: Sylph, model: Model) -> None:
-    await model([calls(("notify", {"title": "Built"}), ("shell", {"command": "sleep 1"})), say("Told.")])
+    await model([calls(("notify", {"title": "Built"}), ("shell", {"command": waiting("go")})), say("Told.")])
     async with Sink(STALL, 200) as sink:
         configure(sylph, f'webhook = "{sink.url}"')
         process = await sylph.start("--mode", "trust", "tell me")
         await sink.until(1)
-        process.kill()
+        await killed(process)
+        (sylph.workspace / "go").touch()
         await finished(process)
         done = await sylph.run("resume")
     assert (done.code, done.out) == (0, "Told.\n")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.flows.program import SYLPH, Model, Sylph, finished
-from tests.model_server import call, calls, fail, say
+from tests.model_server import begin, call, calls, fail, say
+from tests.patience import PATIENCE
 
 
 async def test_the_answer_is_on_stdout_and_the_rest_on_stderr(sylph: Sylph, model: Model) -> None:
@@ -217,7 +218,7 @@ async def test_control_characters_do_not_reach_the_terminal(sylph: Sylph, model:
 
 
 async def test_ctrl_c_ends_the_turn_cleanly(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=0.5)])
+    server = await model([begin("never all of it")])
     process = await sylph.start("slowly")
     await server.until(lambda: bool(server.requests))
     process.send_signal(signal.SIGINT)
@@ -227,7 +228,7 @@ async def test_ctrl_c_ends_the_turn_cleanly(sylph: Sylph, model: Model) -> None:
 
 
 async def test_sigterm_ends_the_turn_cleanly(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=0.5)])
+    server = await model([begin("never all of it")])
     process = await sylph.start("slowly")
     await server.until(lambda: bool(server.requests))
     process.send_signal(signal.SIGTERM)
@@ -237,12 +238,15 @@ async def test_sigterm_ends_the_turn_cleanly(sylph: Sylph, model: Model) -> None
 
 
 async def test_a_closed_stdout_ends_the_turn_without_a_traceback(sylph: Sylph, model: Model) -> None:
-    await model([say("many words " * 50, delay=0.02)])
+    gate = asyncio.Event()
+    await model([say("many words " * 50, hold=gate, at="stream")])
     process = await sylph.start("--json", "speak up")
     assert process.stdout and process.stderr
     await process.stdout.readline()
     process.stdout._transport.close()  # type: ignore[attr-defined]
-    code = await asyncio.wait_for(process.wait(), 20)
+    gate.set()
+    async with asyncio.timeout(PATIENCE):
+        code = await process.wait()
     assert code == 141
     assert await process.stderr.read() == b""
 
@@ -274,7 +278,7 @@ async def test_an_output_that_takes_no_more(sylph: Sylph, model: Model) -> None:
 
 
 async def test_a_killed_turn_is_named_and_can_be_finished(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=0.5), say("Hello."), say("Here is the answer.")])
+    server = await model([begin("never all of it"), say("Hello."), say("Here is the answer.")])
     process = await sylph.start("a long task")
     await server.until(lambda: bool(server.requests))
     process.kill()
@@ -290,7 +294,7 @@ async def test_a_killed_turn_is_named_and_can_be_finished(sylph: Sylph, model: M
 
 
 async def test_another_process_on_the_session_is_told(sylph: Sylph, model: Model) -> None:
-    server = await model([say("at work", delay=0.5), say("no")])
+    server = await model([begin("at work"), say("no")])
     process = await sylph.start("a long task")
     await server.until(lambda: bool(server.requests))
     done = await sylph.run("-s", "last", "another task")
@@ -327,7 +331,7 @@ async def test_names_that_are_not_unicode_do_no_harm(sylph: Sylph, model: Model)
 
 async def test_a_command_that_takes_too_much_memory_is_ended(sylph: Sylph, model: Model) -> None:
     await sylph.run("config", "set", "limits.command_memory", "100")
-    hungry = "python3 -c 'import time; kept = bytearray(300_000_000); time.sleep(30)'"
+    hungry = "python3 -c 'import time; kept = bytearray(300_000_000); time.sleep(300)'"
     server = await model([call("shell", command=hungry), say("Too much.")])
     done = await sylph.run("--mode", "trust", "eat")
     assert done.code == 0, done.err

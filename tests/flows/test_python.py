@@ -1,11 +1,9 @@
 """The Python session of a conversation, through the whole program and over its death."""
 
-import asyncio
-import signal
-
-from tests.flows.program import Done, Model, Sylph
+from tests.flows.program import Done, Model, Sylph, killed
 from tests.flows.told import results
 from tests.model_server import call, say
+from tests.patience import eventually
 
 
 async def test_variables_stay_from_turn_to_turn_and_the_user_can_end_it(sylph: Sylph, model: Model) -> None:
@@ -35,13 +33,13 @@ async def test_variables_stay_from_turn_to_turn_and_the_user_can_end_it(sylph: S
 
 
 async def test_code_under_a_killed_sylph_runs_once_and_the_session_lives_on(sylph: Sylph, model: Model) -> None:
-    code = "open('ran', 'a').write('x')\nimport time\ntime.sleep(1)\nprint('slow')\nkept = 42\nkept"
+    wait = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.05)\n"
+    code = f"open('ran', 'a').write('x')\n{wait}print('slow')\nkept = 42\nkept"
     server = await model([call("python", code=code), call("python", code="kept + 1"), say("43."), say("Ended.")])
     process = await sylph.start("--json", "--mode", "trust", "compute")
-    async with asyncio.timeout(15):
-        while not (sylph.workspace / "ran").exists():  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
+    await eventually((sylph.workspace / "ran").exists, "the code")
+    await killed(process)
+    (sylph.workspace / "go").touch()
     out, _ = await process.communicate()
     session = Done(0, out.decode(), "").events[0]["session"]
     await sylph.run("resume", session)

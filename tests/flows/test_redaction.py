@@ -1,12 +1,10 @@
 """Secrets with the real program: what the model, the log, the person and the files get of them."""
 
-import asyncio
-import signal
-
 import msgspec
 import pytest
-from tests.flows.program import Model, Sylph
+from tests.flows.program import Model, Sylph, killed
 from tests.model_server import Asked, Step, call, say
+from tests.patience import eventually, waiting
 
 from sylph.engine.redact.vault import SecretVault
 
@@ -126,12 +124,13 @@ async def test_a_wrong_pattern_is_refused_with_what_to_do(sylph: Sylph, model: M
 
 
 async def test_a_killed_turn_goes_on_with_its_secrets_and_forgotten_ones_are_told(sylph: Sylph, model: Model) -> None:
-    command = f"printf %s {KEY} > out.txt; sleep 0.5"
-    server = await model([call("shell", command=command), say("Done."), say("Again.")])
+    command = f"printf %s {KEY} > out.txt; {waiting('go')}"
+    await model([call("shell", command=command), say("Done."), say("Again.")])
     process = await sylph.start("--mode", "trust", "write it")
-    await server.until(lambda: (sylph.workspace / "out.txt").exists())
-    process.send_signal(signal.SIGKILL)
-    await process.wait()
+    await eventually((sylph.workspace / "out.txt").exists, "the command")
+    await killed(process)
+    (sylph.workspace / "go").touch()
+    await process.communicate()
     assert KEY.encode() not in stored(sylph)
     done = await sylph.run("resume")
     assert done.code == 0, done.err
@@ -170,17 +169,17 @@ async def test_an_erased_secret_is_not_kept_anywhere(sylph: Sylph, model: Model)
     assert "unknown_secret" in (await sylph.run("session", "show", "last", "--events")).out
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.lengthy
 async def test_canaries_are_found_nowhere_and_without_the_veil_everywhere(sylph: Sylph) -> None:
     process = await sylph.start("prove", "secrets", "--json")
-    out, err = await asyncio.wait_for(process.communicate(), 100)
+    out, err = await process.communicate()
     report = msgspec.json.decode(out)
     assert (process.returncode, [row for row in report["tried"] if not row["held"]]) == (0, []), err.decode()
     assert len(report["tried"]) >= 28
     looked = {"sent to the model", "events.db", "events.db-wal", "runs", "undo", "history", "export"}
     assert looked <= report["places"].keys()
     off = await sylph.start("prove", "secrets", "--off", "--only", "output of a command")
-    out, _ = await asyncio.wait_for(off.communicate(), 100)
+    out, _ = await off.communicate()
     assert off.returncode == 1
     assert b"openai-key in events.db" in out
 

@@ -56,7 +56,6 @@ async def test_what_cannot_be_replayed_says_why(talked: Sylph) -> None:
     assert "was erased" in done.err
 
 
-@pytest.mark.timeout(120)
 async def test_the_whole_store_and_the_scenarios_are_replayed(talked: Sylph) -> None:
     done = await talked.run("prove", "replay")
     assert done.code == 0, done.out

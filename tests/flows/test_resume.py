@@ -1,15 +1,15 @@
 """What is left when a process dies or a turn fails, and how to go on."""
 
-import asyncio
 from pathlib import Path
 
-from tests.flows.program import Model, Sylph, finished
-from tests.model_server import ModelServer, call, fail, say
+from tests.flows.program import Model, Sylph, finished, killed
+from tests.model_server import ModelServer, begin, call, fail, say
+from tests.patience import eventually, waiting
 
-SLOW = say("never all of it", delay=3.0)
+SLOW = begin("never all of it")
 
 
-async def killed(sylph: Sylph, server: ModelServer, *words: str) -> None:
+async def interrupted(sylph: Sylph, server: ModelServer, *words: str) -> None:
     """Starts a task and kills Sylph in the middle of it."""
     seen = len(server.requests)
     process = await sylph.start(*words)
@@ -20,15 +20,15 @@ async def killed(sylph: Sylph, server: ModelServer, *words: str) -> None:
 
 async def test_the_only_interrupted_turn_needs_no_name(sylph: Sylph, model: Model) -> None:
     server = await model([SLOW, say("Hello."), say("Here is the answer.")])
-    await killed(sylph, server, "a long task")
+    await interrupted(sylph, server, "a long task")
     await sylph.run("say hello")
     assert (await sylph.run("resume")).out == "Here is the answer.\n"
 
 
 async def test_several_interrupted_turns_are_listed_with_their_tasks(sylph: Sylph, model: Model) -> None:
     server = await model([SLOW, SLOW])
-    await killed(sylph, server, "the first task")
-    await killed(sylph, server, "the second task")
+    await interrupted(sylph, server, "the first task")
+    await interrupted(sylph, server, "the second task")
     done = await sylph.run("resume")
     assert done.code == 2
     found = (await sylph.run("status", "--json")).json["interrupted"]
@@ -48,7 +48,7 @@ async def test_without_an_interrupted_turn_resume_says_so(sylph: Sylph, model: M
 
 async def test_an_interrupted_turn_can_be_dropped(sylph: Sylph, model: Model) -> None:
     server = await model([SLOW, say("Hello.")])
-    await killed(sylph, server, "a long task")
+    await interrupted(sylph, server, "a long task")
     done = await sylph.run("resume", "--drop")
     assert (done.code, len(server.requests)) == (0, 1)
     assert "'a long task'" in done.out
@@ -59,7 +59,7 @@ async def test_an_interrupted_turn_can_be_dropped(sylph: Sylph, model: Model) ->
 async def test_only_what_was_interrupted_here_is_named(sylph: Sylph, model: Model) -> None:
     server = await model([SLOW, say("Hello.")])
     (sylph.workspace / "sub").mkdir()
-    await killed(sylph, server, "-C", "sub", "a long task")
+    await interrupted(sylph, server, "-C", "sub", "a long task")
     assert "interrupted" not in (await sylph.run("say hello")).err
 
 
@@ -79,13 +79,14 @@ async def test_a_queued_follow_up_is_done_too(sylph: Sylph, model: Model) -> Non
 
 
 async def test_a_resumed_call_is_shown_by_its_name(sylph: Sylph, model: Model) -> None:
-    await model([call("shell", command="touch begun; sleep 1"), say("Done.")])
+    await model([call("shell", command=f"touch begun; {waiting('go')}"), say("Done.")])
     process = await sylph.start("--mode", "trust", "x")
     await until_exists(sylph.workspace, "begun")
-    process.kill()
+    await killed(process)
+    (sylph.workspace / "go").touch()
     await finished(process)
     done = await sylph.run("resume")
-    assert "▸ shell  touch begun; sleep 1  ✓" in done.err
+    assert f"▸ shell  touch begun; {waiting('go')}  ✓" in done.err
 
 
 async def test_a_failed_turn_can_be_tried_again(sylph: Sylph, model: Model) -> None:
@@ -118,6 +119,4 @@ async def test_half_an_answer_is_kept_and_shown(sylph: Sylph, model: Model) -> N
 
 
 async def until_exists(folder: Path, name: str) -> None:
-    async with asyncio.timeout(10):
-        while not (folder / name).exists():  # noqa: ASYNC110 - a file of another process: nobody tells us
-            await asyncio.sleep(0.02)
+    await eventually((folder / name).exists, name)

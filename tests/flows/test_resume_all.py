@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.flows.program import Model, Sylph, finished
-from tests.flows.test_resume import killed
-from tests.model_server import Asked, Step, call, fail, say
+from tests.flows.test_resume import interrupted
+from tests.model_server import Asked, Step, begin, call, fail, say
 
 
 def mark(asked: Asked) -> Step:
@@ -14,14 +14,14 @@ def mark(asked: Asked) -> Step:
     if said[-1]["role"] == "tool":
         return say(f"Done {word}.")
     resumed = any("interruption" in str(each["content"]) for each in said)
-    slow = say("never all of it", delay=5.0)
+    slow = begin("never all of it")
     return call("shell", command=f"echo {word} >> journal; sleep 0.3") if resumed else slow
 
 
 async def left_open(sylph: Sylph, model: Model, count: int) -> None:
     server = await model(mark)
     for number in range(count):
-        await killed(sylph, server, "--mode", "trust", f"task {number}")
+        await interrupted(sylph, server, "--mode", "trust", f"task {number}")
 
 
 async def test_all_interrupted_turns_are_finished_with_their_own_mode(sylph: Sylph, model: Model) -> None:
@@ -49,28 +49,28 @@ async def test_two_processes_at_once_resume_each_session_once(sylph: Sylph, mode
 async def test_one_that_fails_does_not_hold_the_others_up_and_shows_in_the_exit_code(
     sylph: Sylph, model: Model
 ) -> None:
-    slow = say("never all of it", delay=5.0)
+    slow = begin("never all of it")
     server = await model([slow, slow, fail(400, "bad day"), say("Fine.")])
     for task in ("the first", "the second"):
-        await killed(sylph, server, task)
+        await interrupted(sylph, server, task)
     done = await sylph.run("resume", "--all", "--json")
     assert done.code == 4
     assert sorted(str(one["outcome"]) for one in done.json["resumed"]) == ["failed", "finished"]
 
 
 async def test_what_needs_a_person_is_refused_where_nobody_is_there(sylph: Sylph, model: Model) -> None:
-    slow = say("never all of it", delay=5.0)
+    slow = begin("never all of it")
     server = await model([slow, call("write", path="a.txt", content="x"), say("I was not allowed.")])
-    await killed(sylph, server, "write it")
+    await interrupted(sylph, server, "write it")
     done = await sylph.run("resume", "--all")
     assert (done.code, (sylph.workspace / "a.txt").exists()) == (0, False)
     assert "finished" in done.out
 
 
 async def test_a_person_at_the_terminal_is_asked(sylph: Sylph, model: Model) -> None:
-    slow = say("never all of it", delay=5.0)
+    slow = begin("never all of it")
     server = await model([slow, call("write", path="a.txt", content="x"), say("Written.")])
-    await killed(sylph, server, "write it")
+    await interrupted(sylph, server, "write it")
     terminal = await sylph.open("resume", "--all")
     await terminal.see("[n] no")
     terminal.type("y")

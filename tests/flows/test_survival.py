@@ -1,22 +1,24 @@
 """kill -9 in the middle of things: nothing is lost, nothing happens twice, and the truth comes back."""
 
-import asyncio
-import signal
+from asyncio.subprocess import Process
 
-from tests.flows.program import Done, Model, Sylph
+import msgspec
+from tests.flows.program import Model, Sylph, killed
+from tests.flows.program import finished as done
 from tests.model_server import call, say
+from tests.patience import eventually, waiting
 
-SLOW = "echo begun >> journal; sleep 0.8; echo done >> journal; echo output of the command; exit 3"
+SLOW = f"echo begun >> journal; {waiting('go')}; echo done >> journal; echo output of the command; exit 3"
 
 
-async def killed(sylph: Sylph) -> str:
-    """A task that is killed while its command runs; returns the session."""
+async def interrupted(sylph: Sylph) -> tuple[Process, str]:
+    """A task that is killed while its command runs, which goes on as soon as there is a file `go`; and its session."""
     process = await sylph.start("--json", "--mode", "trust", "do it")
-    while not (sylph.workspace / "journal").exists():  # noqa: ASYNC110 - a file of another process
-        await asyncio.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    out, _ = await process.communicate()
-    return Done(0, out.decode(), "").events[0]["session"]
+    assert process.stdout
+    session = msgspec.json.decode(await process.stdout.readline())["session"]
+    await eventually((sylph.workspace / "journal").exists, "the command")
+    await killed(process)
+    return process, session
 
 
 async def finished(sylph: Sylph, session: str) -> list[dict[str, object]]:
@@ -26,8 +28,16 @@ async def finished(sylph: Sylph, session: str) -> list[dict[str, object]]:
 
 async def test_a_command_that_outlived_its_sylph_is_followed_again(sylph: Sylph, model: Model) -> None:
     await model([call("shell", command=SLOW), say("It ended with 3.")])
-    session = await killed(sylph)
-    resumed = await sylph.run("resume", session)
+    process, session = await interrupted(sylph)
+    resuming = await sylph.start("resume", session)
+
+    async def followed() -> bool:
+        return [each["pid"] for each in (await sylph.run("status", "--json")).json["running"]] == [resuming.pid]
+
+    await eventually(followed, "somebody who works on the session")
+    (sylph.workspace / "go").touch()
+    resumed = await done(resuming)
+    await process.communicate()
     (result,) = await finished(sylph, session)
     assert (result["exit"], result["output"]) == (3, "output of the command\n[exit 3]")
     assert "It ended with 3." in resumed.out
@@ -36,8 +46,11 @@ async def test_a_command_that_outlived_its_sylph_is_followed_again(sylph: Sylph,
 
 async def test_a_command_that_ended_meanwhile_tells_its_true_end(sylph: Sylph, model: Model) -> None:
     await model([call("shell", command=SLOW), say("It ended with 3.")])
-    session = await killed(sylph)
-    await asyncio.sleep(1.2)
+    process, session = await interrupted(sylph)
+    (sylph.workspace / "go").touch()
+    (run,) = (sylph.home / "sylph" / "data" / "runs").glob("*.run")
+    await eventually(lambda: b'{"ended"' in run.read_bytes(), "the end of the command")
+    await process.communicate()
     await sylph.run("resume", session)
     (result,) = await finished(sylph, session)
     assert (result["exit"], result["output"]) == (3, "output of the command\n[exit 3]")

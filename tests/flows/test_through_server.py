@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.flows.program import Model, Sylph, finished
 from tests.http.served import Served, serving
-from tests.model_server import call, say
+from tests.model_server import begin, call, say
+from tests.patience import waiting
 
 MODEL = "openai/scripted"
 BESIDE = "--alone"
@@ -30,13 +31,15 @@ async def held(pid: int) -> set[str]:
 
 
 async def test_a_task_is_done_by_the_server_and_told_as_ever(sylph: Sylph, model: Model) -> None:
-    server = await model([say("It is done.", delay=0.5), say("Another.")])
+    gate = asyncio.Event()
+    server = await model([say("It is done.", hold=gate), say("Another.")])
     async with serving(sylph) as served:
         process = await sylph.start("--json", "do it")
         await server.until(lambda: bool(server.requests))
         assert "events.db" not in await held(process.pid)
         (turn,) = (await sylph.run("status", "--json")).json["running"]
         assert turn["pid"] == served.process.pid
+        gate.set()
         done = await finished(process)
         assert (done.code, done.err) == (0, "")
         assert [event["type"] for event in done.events if event["seq"]][:2] == ["session.created", "input.received"]
@@ -49,7 +52,7 @@ async def test_a_task_is_done_by_the_server_and_told_as_ever(sylph: Sylph, model
 
 
 async def test_ctrl_c_ends_the_turn_in_the_server(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=10)])
+    server = await model([begin("never all of it")])
     async with serving(sylph) as served:
         process = await sylph.start("a long task")
         await server.until(lambda: bool(server.requests))
@@ -62,14 +65,18 @@ async def test_ctrl_c_ends_the_turn_in_the_server(sylph: Sylph, model: Model) ->
 
 
 async def test_whoever_leaves_leaves_the_turn_to_the_server(sylph: Sylph, model: Model) -> None:
-    server = await model([say("It is done.", delay=0.5)])
+    gate = asyncio.Event()
+    server = await model([say("It takes a while until it is done.", hold=gate, at="stream")])
     async with serving(sylph):
         process = await sylph.start("a long task")
         await server.until(lambda: bool(server.requests))
         process.kill()
         await finished(process)
-        followed = await sylph.run("resume", "last")
-        assert (followed.code, followed.out) == (0, "It is done.\n")
+        following = await sylph.open("resume", "last")
+        await following.see("It takes")
+        gate.set()
+        await following.see("until it is done.")
+        assert await following.end() == 0
 
 
 async def test_a_question_of_a_turn_that_the_api_began_is_answered_in_the_chat(sylph: Sylph, model: Model) -> None:
@@ -94,6 +101,7 @@ async def test_a_question_of_a_turn_that_the_api_began_is_answered_in_the_chat(s
         await other.see("just Enter")
         other.type("keep it\r")
         await chat.see("It stays.")
+        await chat.see("tokens in", times=2)
         assert await other.end() == 0
         chat.type("\x04")
         assert await chat.end() == 0
@@ -101,20 +109,23 @@ async def test_a_question_of_a_turn_that_the_api_began_is_answered_in_the_chat(s
 
 
 async def test_two_command_lines_in_one_session_steer_one_turn(sylph: Sylph, model: Model) -> None:
-    server = await model([call("shell", command="sleep 1"), say("Both were heard.")])
-    async with serving(sylph):
+    server = await model([call("shell", command=waiting("go")), say("Both were heard.")])
+    async with serving(sylph) as served:
         first = await sylph.start("--mode", "trust", "the first wish")
         await server.until(lambda: bool(server.requests))
-        second = await sylph.run("-s", "last", "the second wish")
-        one = await finished(first)
-        assert (one.code, one.out) == (second.code, second.out) == (0, "Both were heard.\n")
+        second = await sylph.start("-s", "last", "the second wish")
+        (session,) = (await served.client.get("/api/v1/sessions")).json()["items"]
+        await served.until(session["id"], "input.received", times=2)
+        (sylph.workspace / "go").touch()
+        one, other = await finished(first), await finished(second)
+        assert (one.code, one.out) == (other.code, other.out) == (0, "Both were heard.\n")
         assert "the second wish" in str(server.requests[1].body)
 
 
 async def test_a_killed_server_is_told_with_what_to_do_and_the_turn_goes_on_after_it(
     sylph: Sylph, model: Model
 ) -> None:
-    server = await model([say("never all of it", delay=10), say("Here is the answer."), say("And more.")])
+    server = await model([begin("never all of it"), say("Here is the answer."), say("And more.")])
     async with serving(sylph) as served:
         process = await sylph.start("a long task")
         await server.until(lambda: bool(server.requests))
@@ -130,7 +141,7 @@ async def test_a_killed_server_is_told_with_what_to_do_and_the_turn_goes_on_afte
 
 
 async def test_the_chat_waits_for_a_server_that_comes_again(sylph: Sylph, model: Model) -> None:
-    server = await model([say("One."), say("never all of it", delay=10), say("Two after all.")])
+    server = await model([say("One."), begin("never all of it"), say("Two after all.")])
     async with serving(sylph) as served:
         chat = await sylph.open("chat")
         await chat.see("> ")
@@ -144,6 +155,8 @@ async def test_the_chat_waits_for_a_server_that_comes_again(sylph: Sylph, model:
     async with serving(sylph):
         await chat.see("The server is back.")
         await chat.see("Two after all.")
+        # Ctrl-D leaves a turn that runs only when it is pressed twice.
+        await chat.see("tokens in", times=2)
         chat.type("\x04")
         assert await chat.end() == 0
 
@@ -271,7 +284,7 @@ async def test_a_broken_off_answer_is_not_glued_to_the_next_and_a_distant_answer
     sylph: Sylph, model: Model
 ) -> None:
     server = await model(
-        [say("half of it " * 40, delay=0.3), say("Whole at last."), call("shell", command="touch made"), say("Fine.")]
+        [begin("half of it " * 40), say("Whole at last."), call("shell", command="touch made"), say("Fine.")]
     )
     async with serving(sylph) as served:
         chat = await sylph.open("chat")

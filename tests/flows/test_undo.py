@@ -6,12 +6,15 @@ import signal
 import sqlite3
 import subprocess
 import time
+from asyncio.subprocess import Process
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 from tests.engine.undo.trees import tree_of
-from tests.flows.program import Done, Model, Sylph
+from tests.flows.program import Model, Sylph, killed
 from tests.model_server import call, calls, say
+from tests.patience import PATIENCE, eventually, waiting
 
 from sylph.engine.redact.vault import load_home_key
 from sylph.engine.undo.content_store import FileContentStore
@@ -92,23 +95,26 @@ async def test_a_session_shows_what_each_turn_changed(sylph: Sylph, model: Model
     assert "2 paths changed, undone since:" in (await sylph.run("session", "show", "last")).out
 
 
-async def _killed(sylph: Sylph, mark: str) -> str:
+async def _killed(sylph: Sylph, mark: str) -> tuple[Process, str]:
     process = await sylph.start("--json", *TASK)
-    while not (sylph.workspace / mark).exists():  # noqa: ASYNC110 - a file of another process
-        await asyncio.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    out, _ = await process.communicate()
-    return Done(0, out.decode(), "").events[0]["session"]
+    assert process.stdout
+    session = msgspec.json.decode(await process.stdout.readline())["session"]
+    await eventually((sylph.workspace / mark).exists, mark)
+    await killed(process)
+    return process, session
 
 
 async def test_a_kill_within_the_command_loses_no_change_and_blames_nobody_else(sylph: Sylph, model: Model) -> None:
     for name in ("a", "b", "mine"):
         (sylph.workspace / name).write_text("old\n")
-    await model([call("shell", command="touch begun; sleep 0.5; echo new > a; rm b"), say("Done.")])
-    session = await _killed(sylph, "begun")
-    while (sylph.workspace / "b").exists():  # noqa: ASYNC110 - the command outlives its Sylph
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+    await model([call("shell", command=f"touch begun; {waiting('go')}; echo new > a; rm b"), say("Done.")])
+    process, session = await _killed(sylph, "begun")
+    (sylph.workspace / "go").touch()
+    (run,) = (sylph.home / "sylph" / "data" / "runs").glob("*.run")
+    await eventually(lambda: b'{"ended"' in run.read_bytes(), "the end of the command, which outlives its Sylph")
+    await process.communicate()
+    # Later, also for the times of files, which are coarse.
+    await asyncio.sleep(0.1)
     (sylph.workspace / "mine").write_text("edited meanwhile\n")
     await sylph.run("resume", session)
     undone = await sylph.run("undo", session, "-y")
@@ -119,18 +125,20 @@ async def test_a_kill_within_the_command_loses_no_change_and_blames_nobody_else(
 
 async def test_what_a_dropped_turn_did_can_be_undone(sylph: Sylph, model: Model) -> None:
     (sylph.workspace / "a").write_text("old\n")
-    await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
-    session = await _killed(sylph, "begun")
+    await model([call("shell", command="echo new > a; touch begun; sleep 300"), say("Done.")])
+    process, session = await _killed(sylph, "begun")
     await sylph.run("resume", session, "--drop")
+    await process.communicate()
     assert (await sylph.run("undo", session, "-y")).code == 0
     assert [(path.name, path.read_text()) for path in sylph.workspace.iterdir()] == [("a", "old\n")]
 
 
 async def test_where_nobody_saw_the_end_only_force_undoes(sylph: Sylph, model: Model) -> None:
     (sylph.workspace / "a").write_text("old\n")
-    await model([call("shell", command="echo new > a; touch begun; sleep 3"), say("Done.")])
-    session = await _killed(sylph, "begun")
+    await model([call("shell", command="echo new > a; touch begun; sleep 300"), say("Done.")])
+    process, session = await _killed(sylph, "begun")
     _kill_runner(sylph.home / "sylph" / "data" / "runs")
+    await process.communicate()
     await sylph.run("resume", session)
     doubtful = await sylph.run("undo", session, "-y")
     assert (doubtful.code, "others may have changed this since" in doubtful.err + doubtful.out) == (1, True)
@@ -156,9 +164,10 @@ async def test_a_kill_within_an_undo_is_finished_by_the_next(sylph: Sylph, model
     await sylph.run(*TASK)
     process = await sylph.start("undo", "-y")
     first = sylph.workspace / "f0000"
-    until = time.monotonic() + 15
-    while first.read_text() != "0\n" and time.monotonic() < until:  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
+    # In the middle of it: nothing is waited for between two looks.
+    async with asyncio.timeout(PATIENCE):
+        while first.read_text() != "0\n":  # noqa: ASYNC110 - a file of another process
+            await asyncio.sleep(0)
     process.send_signal(signal.SIGKILL)
     await process.communicate()
     assert tree_of(sylph.workspace) != before
@@ -235,7 +244,7 @@ async def test_a_slash_command_undoes_and_redoes_in_the_chat(sylph: Sylph, model
     terminal = await sylph.open("--mode", "trust", "chat")
     terminal.type("do it\n")
     await terminal.see("All done.")
-    await asyncio.sleep(0.3)
+    await terminal.see("2 rounds")
     terminal.type("/undo\n")
     await terminal.see("1 path restored")
     assert not (sylph.workspace / "n").exists()

@@ -1,12 +1,13 @@
 """The web tools in a real turn: the program, a scripted model, and web sites on loopback."""
 
-import asyncio
+import math
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.flows.program import Model, Sylph
 from tests.model_server import ModelServer, call, say
+from tests.patience import eventually
 from tests.tools.pictures import pdf
 from tests.tools.web.servers import moved, page, site
 
@@ -109,15 +110,13 @@ async def test_a_page_is_used_in_a_browser_and_nothing_is_left_behind(sylph: Syl
 async def test_a_browser_does_not_outlive_a_sylph_that_is_killed(sylph: Sylph, model: Model) -> None:
     configure(sylph, '[web]\nallow = ["127.0.0.1"]\n')
     async with site(index=page("<title>Shop</title>")) as place:
-        server = await model([call("browse", action="open", url=place.url), say("Slow.", stall=60)])
+        server = await model([call("browse", action="open", url=place.url), say("Slow.", stall=math.inf)])
         process = await sylph.start("--mode", "trust", "look")
-        await server.until(lambda: len(server.requests) == 2, seconds=30)
+        await server.until(lambda: len(server.requests) == 2)
         assert browsers(sylph)
         process.kill()
         await process.communicate()
-        async with asyncio.timeout(10):
-            while browsers(sylph):  # noqa: ASYNC110 - processes tell nobody that they end
-                await asyncio.sleep(0.05)
+        await eventually(lambda: not browsers(sylph), "the end of the browser")
 
 
 async def test_without_playwright_the_tool_says_how_to_get_it(sylph: Sylph, model: Model) -> None:

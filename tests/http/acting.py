@@ -3,7 +3,6 @@
 `call NAME {"argument": …}` makes it call a tool, `calls [[NAME, {…}], …]` several at once; everything else is repeated.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,8 +11,9 @@ from typing import Any
 
 import httpx2
 from tests.flows.program import Sylph
-from tests.http.served import SECONDS, Served, serving
+from tests.http.served import Served, serving
 from tests.model_server import Asked, ModelServer, Step, call, calls, say
+from tests.patience import eventually
 
 from sylph.core.ids import new_id
 
@@ -67,9 +67,7 @@ def _line(path: Path) -> bytes:
 
 async def runs(words: str) -> None:
     """Returns when such a command runs."""
-    async with asyncio.timeout(SECONDS):
-        while not running(words):  # noqa: ASYNC110 - the system does not tell
-            await asyncio.sleep(0.02)
+    await eventually(lambda: running(words), f"a command with {words!r}")
 
 
 class Client:
@@ -112,22 +110,23 @@ class Client:
 
     async def until(self, session: str, **wanted: Any) -> dict[str, Any]:
         """How a session stands as soon as it stands like this."""
-        async with asyncio.timeout(SECONDS):
-            while True:
-                seen = await self.get(f"/sessions/{session}")
-                if all(seen[name] == value for name, value in wanted.items()):
-                    return seen
-                await asyncio.sleep(0.02)
+
+        async def seen() -> dict[str, Any] | None:
+            found = await self.get(f"/sessions/{session}")
+            return found if all(found[name] == value for name, value in wanted.items()) else None
+
+        return await eventually(seen, f"a session that is {wanted}")
 
     async def done(self, session: str, turns: int = 1) -> dict[str, Any]:
         return await self.until(session, state="idle", turns=turns, open_turn="", queued=0)
 
     async def asked(self, session: str) -> dict[str, Any]:
         """What it asks."""
-        async with asyncio.timeout(SECONDS):
-            while not (questions := (await self.get(f"/sessions/{session}/questions"))["items"]):  # noqa: ASYNC110 - over HTTP
-                await asyncio.sleep(0.02)
-        return questions[0]
+
+        async def questions() -> list[dict[str, Any]]:
+            return (await self.get(f"/sessions/{session}/questions"))["items"]
+
+        return (await eventually(questions, "a question"))[0]
 
     async def token(self, *scopes: str) -> "Client":
         """Somebody with a credential of their own."""

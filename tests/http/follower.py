@@ -12,10 +12,10 @@ from tests.flows.program import Sylph
 from tests.http.served import Served, Told
 from tests.http.tap import Tap
 from tests.model_server import Asked, Step, call, say
+from tests.patience import PATIENCE
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-SECONDS = 30.0
 Fact = tuple[int, str]
 
 
@@ -39,7 +39,7 @@ class Follower:
     told: list[Told] = field(default_factory=list[Told])
     enough: Callable[[], bool] = lambda: False
 
-    async def read(self, served: Served, bytes: int = 10**9, seconds: float = SECONDS) -> None:
+    async def read(self, served: Served, bytes: int = 10**9, seconds: float = PATIENCE) -> None:
         """Reads so many bytes, or so long, and cuts the connection; fewer where that is cut by somebody else."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -67,7 +67,7 @@ class Follower:
     async def until(self, served: Served, session: str, seq: int) -> None:
         """Follows until it has the fact `seq`."""
         self.enough = lambda: bool(self.facts[session]) and self.facts[session][-1][0] >= seq
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while not self.enough():
                 await self.read(served)
 
@@ -78,8 +78,16 @@ class Caller:
 
     facts: dict[str, list[Fact]] = field(default_factory=lambda: defaultdict(list[Fact]))
     told: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    enough: Callable[[], bool] = lambda: False
 
-    async def read(self, served: Served, sessions: list[str], messages: int = 10**9, seconds: float = SECONDS) -> None:
+    async def until(self, served: Served, ends: dict[str, int], messages: int) -> None:
+        """Follows, so many messages at a time, until it has all facts of all these sessions."""
+        self.enough = lambda: all(self.facts[id] and self.facts[id][-1][0] >= seq for id, seq in ends.items())
+        async with asyncio.timeout(PATIENCE):
+            while not self.enough():
+                await self.read(served, list(ends), messages)
+
+    async def read(self, served: Served, sessions: list[str], messages: int = 10**9, seconds: float = PATIENCE) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._read(served, sessions, messages)
@@ -92,6 +100,8 @@ class Caller:
                     await socket.send(json.dumps({"type": "subscribe", "session": session, "after": after}))
                 for _ in range(messages):
                     self.take(json.loads(await socket.recv()))
+                    if self.enough():
+                        break
                 # As a line does that breaks: nobody says goodbye.
                 socket.transport.abort()
 
@@ -126,7 +136,7 @@ class Talker:
         )
 
     async def _find(self, right: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 for told in self._told:
                     if right(told):
@@ -146,11 +156,12 @@ async def logged(sylph: Sylph, session: str) -> list[Fact]:
 async def rested(served: Served, *sessions: str) -> dict[str, int]:
     """Waits until nothing runs and nothing waits to run; the last fact of each session."""
     before: dict[str, int] = {}
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while True:
             got = [(await served.client.get(f"/api/v1/sessions/{session}")).json() for session in sessions]
             ends = {one["id"]: one["seq"] for one in got}
-            if ends == before and all(one["state"] == "idle" for one in got):
+            done = all(one["state"] == "idle" and not one["queued"] and not one["open_turn"] for one in got)
+            if ends == before and done:
                 return ends
             before = ends
             await asyncio.sleep(0.15)

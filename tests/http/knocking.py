@@ -7,15 +7,15 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 SYLPH = str(Path(sys.executable).with_name("sylph"))
-SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Home:
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=PATIENCE,
             stdin=subprocess.DEVNULL,
             check=False,
         )
@@ -94,7 +94,7 @@ class House:
     def origin(self) -> str:
         return self.url
 
-    def connect(self, *, source: str = "", seconds: float = SECONDS) -> socket.socket:
+    def connect(self, *, source: str = "", seconds: float = PATIENCE) -> socket.socket:
         plain = socket.create_connection(("127.0.0.1", self.port), seconds, (source, 0) if source else None)
         if not self.url.startswith("https"):
             return plain
@@ -191,7 +191,7 @@ def open_house(home: Home, *arguments: str, token: str | None = None, **env: str
         yield _opened(home, process, token)
     finally:
         process.terminate()
-        _, said = process.communicate(timeout=SECONDS)
+        _, said = process.communicate(timeout=PATIENCE)
         # A server that shows a traceback made a mistake, whatever it answered.
         assert "Traceback" not in said, said
 
@@ -202,11 +202,3 @@ def _opened(home: Home, process: "subprocess.Popen[str]", token: str) -> House:
     found = re.search(r"https?://\S+", first)
     assert found, f"{first}{process.stderr.read()}"
     return House(home, found.group(), token, [first.strip()], process)
-
-
-def until(true: Any, seconds: float = SECONDS) -> None:
-    """Waits for something to become true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "It did not come true."
-        time.sleep(0.05)

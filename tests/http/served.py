@@ -10,11 +10,10 @@ from typing import Any
 
 import httpx2
 from tests.flows.program import Sylph
+from tests.patience import PATIENCE
 
 from sylph.config import load_config
 from sylph.interfaces.http.security.token_store import ServerTokenStore
-
-SECONDS = 20.0
 
 
 @dataclass
@@ -49,13 +48,13 @@ class Served:
         said = await self.client.post(f"/api/v1/sessions/{session}/messages", json={"text": text})
         assert said.status_code == 202, said.text
 
-    async def until(self, session: str, type: str = "turn.ended", after: int = 0) -> list[Told]:
-        """What the stream tells until an event of this type, and with it."""
+    async def until(self, session: str, type: str = "turn.ended", after: int = 0, *, times: int = 1) -> list[Told]:
+        """What the stream tells until so many events of this type, and with them."""
         seen: list[Told] = []
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             async for event in self.events(f"/api/v1/sessions/{session}/events?after={after}"):
                 seen.append(event)
-                if event.type == type:
+                if sum(told.type == type for told in seen) == times:
                     return seen
         raise AssertionError(f"The stream ended without {type}: {seen}")
 
@@ -83,14 +82,14 @@ async def serving(sylph: Sylph, *arguments: str) -> AsyncGenerator[Served, None]
         url = await _address(process)
         bearer = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(base_url=url, headers=bearer, timeout=SECONDS, trust_env=False) as client,
-            httpx2.AsyncClient(base_url=url, timeout=SECONDS, trust_env=False) as bare,
+            httpx2.AsyncClient(base_url=url, headers=bearer, timeout=PATIENCE, trust_env=False) as client,
+            httpx2.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as bare,
         ):
             yield Served(sylph, process, url, token, client, bare)
     finally:
         if process.returncode is None:
             process.terminate()
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             await process.communicate()
 
 
@@ -102,7 +101,7 @@ def _token(sylph: Sylph) -> str:
 
 async def _address(process: Process) -> str:
     assert process.stdout
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         async for line in process.stdout:
             url = line.decode().strip().rpartition(" ")[2]
             if url.startswith("http"):

@@ -38,7 +38,8 @@ class Tap:
         writer.write("\r\n".join([*lines, "", ""]).encode())
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-        except (OSError, EOFError):
+        except BaseException:
+            # Also by whoever does not wait any longer.
             writer.transport.abort()
             raise
         return cls(reader, writer, head.decode(), gulp)

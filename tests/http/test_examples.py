@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from tests.flows.program import Sylph
 from tests.http.acting import MODEL
-from tests.http.served import serving
+from tests.http.served import Served, serving
 from tests.model_server import Asked, ModelServer, Step, call, say
+from tests.patience import eventually, waiting
 
 PAGE = Path(__file__).parents[2] / "docs" / "handbook" / "api.md"
 EXAMPLE = re.compile(r"<!-- run -->\n```sh\n(.*?)```\n(?:\n```(json|text)\n(.*?)```\n)?", re.DOTALL)
 MARK = "=== example"
 MORE = "…"
-SECONDS = 90
 # What is always the same; all else differs from one run to the next, and is compared by its type.
 FIXED = ("kind", "answer", "reason", "result", "title", "mode", "outcome", "status", "told", "text", "output")
 
@@ -31,7 +31,7 @@ def script(asked: Asked) -> Step:
     if found := re.match(r"Write hello into (\w\.txt)", text):
         return call("write", path=found[1], content="hello\n")
     if text.startswith("Wait"):
-        return call("shell", command="sleep 3600" if "hour" in text else "sleep 0.5")
+        return call("shell", command="sleep 3600" if "hour" in text else waiting("steered"))
     return say("Hello." if "hello" in text else "It is a picture.")
 
 
@@ -76,14 +76,27 @@ async def answers(folder: Path, commands: list[str]) -> list[str]:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
             )
+            steered = asyncio.create_task(steer(served))
             try:
-                async with asyncio.timeout(SECONDS):
-                    out, _ = await shell.communicate()
+                out, _ = await shell.communicate()
             finally:
+                steered.cancel()
                 if shell.returncode is None:
                     shell.kill()
             assert shell.returncode == 0, out.decode()
             return out.decode().split(f"\n{MARK}\n")[:-1]
+
+
+async def steer(served: Served) -> None:
+    """Lets the command go on that waits until its turn is steered."""
+
+    async def queued() -> bool:
+        listed = (await served.client.get("/api/v1/sessions")).json()["items"]
+        seen = [(await served.client.get(f"/api/v1/sessions/{one['id']}")).json() for one in listed]
+        return any("when you are done" in row["text"] for one in seen for row in one["queue"])
+
+    await eventually(queued, "a turn that is steered")
+    (served.sylph.workspace / "steered").touch()
 
 
 def values(text: str) -> list[Any]:

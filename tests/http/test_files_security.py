@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
@@ -146,14 +145,13 @@ async def test_special_files_are_refused_at_once(workspace: Workspace) -> None:
             listening.bind("socket")
         finally:
             os.chdir(here)
-    began = time.monotonic()
+    # Whoever opened the pipe would wait for somebody at its other end, for ever.
     for path in ("pipe", "socket"):
         assert problem(await workspace.get("/text", path=path)) == (409, "not_a_file")
         assert problem(await workspace.get("/content", path=path)) == (409, "not_a_file")
         refused = await workspace.put("/content", path=path, content=b"x", overwrite="true")
         assert problem(refused) == (409, "not_a_file")
         assert problem(await workspace.post("/files/copy", path=path, to="copy")) == (409, "not_a_file")
-    assert time.monotonic() - began < 10
 
 
 async def test_a_folder_swapped_for_a_link_meanwhile_leads_nowhere(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,23 +1,22 @@
 """What a person changes over HTTP is not the agent's: undo leaves it alone."""
 
-import asyncio
-
 from tests.flows.program import Model, Sylph
 from tests.http.served import Served, serving
 from tests.http.workspace import Workspace
 from tests.model_server import call, say
+from tests.patience import eventually, waiting
 
 MODEL = "openai/scripted"
 
 
 async def test_undo_leaves_what_a_person_wrote_over_http(sylph: Sylph, model: Model) -> None:
-    wait = "echo agent > made.txt; while [ ! -e go ]; do sleep 0.05; done"
+    wait = f"echo agent > made.txt; {waiting('go')}"
     await model([call("write", path="both.txt", content="agent\n"), call("shell", command=wait), say("Done.")])
     async with serving(sylph) as served:
         workspace = await Workspace.of(served)
         session = (await served.session(model=MODEL, mode="trust"))["id"]
         await served.say(session, "go")
-        await _there(workspace, "made.txt")
+        await eventually((workspace.root / "made.txt").exists, "the command")
         # While the agent's command runs, the person writes, and deletes.
 
         await workspace.put("/content", path="upload.bin", content=b"mine")
@@ -29,12 +28,6 @@ async def test_undo_leaves_what_a_person_wrote_over_http(sylph: Sylph, model: Mo
     assert (workspace.root / "upload.bin").read_bytes() == b"mine"
     assert (workspace.root / "both.txt").read_text() == "mine\n"
     assert (workspace.root / "go").is_dir()
-
-
-async def _there(workspace: Workspace, name: str) -> None:
-    async with asyncio.timeout(20):
-        while not (workspace.root / name).exists():  # noqa: ASYNC110 - a file tells nobody that it is there
-            await asyncio.sleep(0.02)
 
 
 async def _undone(served: Served, session: str) -> None:

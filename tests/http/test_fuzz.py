@@ -34,7 +34,7 @@ def asked(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "paths": {path: operations for path, operations in kept.items() if operations}}
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.lengthy
 async def test_no_request_makes_the_server_fail(tmp_path: Path) -> None:
     async with talking(tmp_path) as talk:
         document = tmp_path / "openapi.json"
@@ -42,7 +42,7 @@ async def test_no_request_makes_the_server_fail(tmp_path: Path) -> None:
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("schemathesis")), "run", str(document), "--url", talk.served.url,
             "-H", f"Authorization: Bearer {talk.served.token}", "--checks", CHECKS, "--phases", PHASES,
-            "--max-examples", "3", "--workers", "2", "--seed", "6", "--no-shrink", "--request-timeout", "20",
+            "--max-examples", "3", "--workers", "2", "--seed", "6", "--no-shrink", "--request-timeout", "120",
             "--continue-on-failure", "--warnings", "off", "--suppress-health-check", "all", "--no-color",
             stdout=PIPE, stderr=STDOUT, cwd=tmp_path, env={**os.environ, "NO_PROXY": "*"},
         )  # fmt: skip

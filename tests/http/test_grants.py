@@ -6,6 +6,7 @@ from contextlib import aclosing
 from tests.flows.program import Model, Sylph
 from tests.http.served import serving
 from tests.model_server import call, say
+from tests.patience import PATIENCE
 
 from sylph.app import App, build_app
 from sylph.config import load_config
@@ -22,7 +23,7 @@ async def granted(app: App, sylph: Sylph) -> str:
     new = NewSession(workspace=sylph.workspace, model="openai/scripted", sandbox=False)
     session = await app.runtime.create_session(new)
     await app.runtime.send(session, Send(text="write it"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         async with aclosing(app.runtime.watch(session)) as watched:
             async for event in watched:
                 if isinstance(event.body, Asked):

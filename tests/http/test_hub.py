@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE, eventually
 
 from sylph.core.commands import Rename
 from sylph.engine.turn.runtime import Runtime
@@ -37,7 +38,7 @@ async def _told(hub: StreamHub, line: StreamSubscriber, wanted: bytes) -> bytes:
             enough.set()
 
     serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await enough.wait()
     hub.end_all()
     await serving
@@ -59,7 +60,7 @@ async def test_a_client_that_takes_nothing_is_let_go(engine: Runtime, tmp_path: 
     async def write(_: bytes) -> None:
         await _never()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await hub.serve_subscriber(line, write, _never())
     assert hub.find_subscriber(line.client, OWNER) is None
     assert not line.reader.after
@@ -92,9 +93,9 @@ async def test_a_session_that_is_purged_ends_its_line(engine: Runtime, tmp_path:
         told.extend(data)
 
     serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
-    await asyncio.sleep(0.05)
+    await eventually(lambda: b"event: session.created" in told, "the line to be served")
     await engine.purge_session(session)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await serving
     assert told.index(b"event: session.purged") < told.index(b"event: stream.gone")
 
@@ -110,9 +111,7 @@ async def test_what_another_process_does_to_the_store_is_told(engine: Runtime, t
         told.extend(data)
 
     async def until(wanted: bytes) -> None:
-        async with asyncio.timeout(5):
-            while wanted not in told:  # noqa: ASYNC110 - a test looks again
-                await asyncio.sleep(0.01)
+        await eventually(lambda: wanted in told, repr(wanted))
 
     serving = asyncio.create_task(hub.serve_subscriber(line, write, _never()))
     async with scripted_runtime(tmp_path, []) as elsewhere:

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 from tests.flows.program import SYLPH, Model, Sylph, finished
 from tests.http.served import Served, serving
-from tests.model_server import ModelServer, say
+from tests.model_server import ModelServer, begin, say
+from tests.patience import PATIENCE, eventually
 
 MODEL = "openai/scripted"
 
@@ -52,7 +53,7 @@ async def test_what_a_killed_server_leaves_is_no_obstacle(sylph: Sylph, scripted
 
 
 async def test_a_turn_that_a_kill_left_open_goes_on_at_the_next_start(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=5), say("Here is the answer."), say("A title")])
+    server = await model([begin("never all of it"), say("Here is the answer."), say("A title")])
     async with serving(sylph) as first:
         session = (await first.session(model=MODEL))["id"]
         await first.say(session, "a long task")
@@ -65,7 +66,7 @@ async def test_a_turn_that_a_kill_left_open_goes_on_at_the_next_start(sylph: Syl
 
 
 async def test_what_was_left_open_stays_open_where_that_is_configured(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=5), say("Here is the answer.")])
+    server = await model([begin("never all of it"), say("Here is the answer.")])
     (sylph.home / "sylph" / "config.toml").write_text("probe = false\n[server]\nresume = false\n")
     async with serving(sylph) as first:
         session = (await first.session(model=MODEL))["id"]
@@ -82,53 +83,66 @@ async def test_what_was_left_open_stays_open_where_that_is_configured(sylph: Syl
 async def test_a_signal_ends_streams_at_once_and_leaves_turns_open_for_the_next_start(
     sylph: Sylph, model: Model
 ) -> None:
-    server = await model([say("never all of it", delay=30), say("Done after all."), say("A title")])
+    server = await model([begin("never all of it"), say("Done after all."), say("A title")])
     async with serving(sylph) as first:
         session = (await first.session(model=MODEL))["id"]
         await first.say(session, "a long task")
         await server.until(lambda: bool(server.requests))
-        stream = asyncio.create_task(first.until(session))
-        await asyncio.sleep(0.2)
-        first.process.terminate()
-        with pytest.raises((AssertionError, httpx2.RemoteProtocolError)):
-            await asyncio.wait_for(stream, 2)
+        opened = asyncio.Event()
+
+        async def follow() -> None:
+            with contextlib.suppress(httpx2.RemoteProtocolError):
+                async for _ in first.events(f"/api/v1/sessions/{session}/events"):
+                    opened.set()
+
+        stream = asyncio.create_task(follow())
+        async with asyncio.timeout(PATIENCE):
+            await opened.wait()
+            first.process.terminate()
+            await stream
         assert (await finished(first.process)).code == 0
     async with serving(sylph) as second:
         seen = await second.until(session)
         assert seen[-1].data["data"]["outcome"] == "finished"
 
 
-async def test_a_second_signal_ends_it_at_once(sylph: Sylph, model: Model) -> None:
-    server = await model([say("never all of it", delay=30)])
+async def test_a_second_signal_ends_it_at_once(sylph: Sylph, model: Model, hearing: socket.socket) -> None:
+    server = await model([begin("never all of it")])
     async with serving(sylph) as served:
         session = (await served.session(model=MODEL))["id"]
         await served.say(session, "a long task")
         await server.until(lambda: bool(server.requests))
         served.process.terminate()
-        await asyncio.sleep(0.2)
+        while await asyncio.to_thread(hearing.recv, 100) != b"STOPPING=1":
+            pass
         served.process.terminate()
         assert (await finished(served.process)).code == 128 + signal.SIGTERM
 
 
-async def test_a_supervisor_hears_when_it_is_ready_and_when_it_ends_and_that_it_lives(
-    sylph: Sylph, scripted: ModelServer, tmp_path: Path
-) -> None:
-    hearing = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    hearing.bind(str(tmp_path / "notify"))
-    hearing.settimeout(10)
+@pytest.fixture
+def hearing(sylph: Sylph, tmp_path: Path) -> Iterator[socket.socket]:
+    """What a supervisor hears."""
     sylph.environ.update(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="400000")
-    with hearing:
-        async with serving(sylph) as served:
-            heard = [await asyncio.to_thread(hearing.recv, 100) for _ in range(3)]
-            assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
-            served.process.terminate()
-            await finished(served.process)
-            hearing.setblocking(False)
-            rest: list[bytes] = []
-            with pytest.raises(BlockingIOError):
-                while True:
-                    rest.append(hearing.recv(100))
-            assert b"STOPPING=1" in rest
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        made.bind(str(tmp_path / "notify"))
+        made.settimeout(PATIENCE)
+        yield made
+
+
+async def test_a_supervisor_hears_when_it_is_ready_and_when_it_ends_and_that_it_lives(
+    sylph: Sylph, scripted: ModelServer, hearing: socket.socket
+) -> None:
+    async with serving(sylph) as served:
+        heard = [await asyncio.to_thread(hearing.recv, 100) for _ in range(3)]
+        assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+        served.process.terminate()
+        await finished(served.process)
+        hearing.setblocking(False)
+        rest: list[bytes] = []
+        with pytest.raises(BlockingIOError):
+            while True:
+                rest.append(hearing.recv(100))
+        assert b"STOPPING=1" in rest
 
 
 async def test_it_takes_over_a_socket_that_listens_already(sylph: Sylph, scripted: ModelServer) -> None:
@@ -143,7 +157,7 @@ async def test_it_takes_over_a_socket_that_listens_already(sylph: Sylph, scripte
             pass_fds=[listening.fileno()],
         )  # fmt: skip
         assert process.stdout
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             line = (await process.stdout.readline()).decode()
         process.terminate()
         await finished(process)
@@ -216,12 +230,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_the_owners_own_way_stands_at_his_socket_only_and_takes_no_nonsense(served: Served) -> None:
-    assert (await served.client.post("/own/runtime.sessions", content=b"\x80")).status_code == 404
+    assert (await served.client.post("/own/runtime.list_sessions", content=b"\x80")).status_code == 404
     path = served.sylph.home / "sylph" / "data" / "sylph.sock"
     assert path.stat().st_mode & 0o777 == 0o600
     over = httpx2.AsyncHTTPTransport(uds=str(path))
     async with httpx2.AsyncClient(base_url="http://sylph", transport=over, trust_env=False) as own:
-        assert (await own.post("/own/runtime.sessions", content=b"\x80")).status_code == 200
+        assert (await own.post("/own/runtime.list_sessions", content=b"\x80")).status_code == 200
         assert (await own.get("/api/v1/sessions")).status_code == 200
         for name, body in NONSENSE:
             refused = await own.post(f"/own/{name}", content=body)
@@ -247,9 +261,7 @@ async def test_whoever_breaks_off_leaves_nothing_behind(served: Served) -> None:
         if whole.endswith(wish):
             await reader.readuntil(b"session.created")
         writer.close()
-    async with asyncio.timeout(5):
-        while open_files(served) > before:  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.05)
+    await eventually(lambda: open_files(served) <= before, "the files to be closed")
     assert (await served.sylph.run("session", "list")).code == 0
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import socket
 
+from tests.patience import PATIENCE
+
 from sylph.interfaces.http.server.listen_socket import listen_tcp
 
 
@@ -16,6 +18,6 @@ async def test_small_answers_are_not_held_back() -> None:
     listening = listen_tcp("127.0.0.1", 0)
     async with await asyncio.start_server(answer, sock=listening):
         _, writer = await asyncio.open_connection(*listening.getsockname())
-        assert await asyncio.wait_for(told, 10) == 1
+        assert await asyncio.wait_for(told, PATIENCE) == 1
         writer.close()
         await writer.wait_closed()

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Page, async_playwright
 from tests.http.as_model import Talk, talking
+from tests.patience import PATIENCE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome") or ""
 pytestmark = [
@@ -27,7 +28,9 @@ async def talk(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Talk,
 async def browser() -> AsyncGenerator[BrowserContext, None]:
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield await started.new_context()
+        context = await started.new_context()
+        context.set_default_timeout(PATIENCE * 1000)
+        yield context
         await started.close()
 
 
@@ -55,8 +58,8 @@ def quiet(talk: Talk, asked: list[str], wrong: list[str]) -> None:
 async def test_swagger_shows_every_operation_and_tries_one(talk: Talk, browser: BrowserContext, tmp_path: Path) -> None:
     page, asked, wrong = await opened(talk, browser, "/docs")
     await page.click("#operations-tag-sessions")
-    await page.click("#operations-sessions-sessions_create .opblock-summary-control")
-    block = page.locator("#operations-sessions-sessions_create")
+    await page.click("#operations-sessions-create_session .opblock-summary-control")
+    block = page.locator("#operations-sessions-create_session")
     await block.locator("textarea").fill('{"title": "Made by trying it out", "model": "openai/scripted"}')
     document: Any = (await talk.served.client.get("/openapi.json")).json()
     assert await page.locator(".opblock-tag").count() == len(document["tags"])

@@ -1,6 +1,5 @@
 """Metrics and the server's own log, through the running server."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -11,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.http.served import Served
 from tests.http.sharing import KEY, sharing
 from tests.model_server import call, say
+from tests.patience import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 API = "/api/v1"
@@ -88,15 +88,16 @@ async def test_requests_are_counted_by_their_template(served: Served) -> None:
 
 async def test_open_streams_are_counted(served: Served) -> None:
     (session,) = (await served.client.get(f"{API}/sessions")).json()["items"]
-    before = (await metrics(served))["sylph_http_streams_open"][()]
+
+    async def standing(count: int) -> bool:
+        return (await metrics(served))["sylph_http_streams_open"][()] == count
+
+    # Those of the tests before may just be going.
+    await eventually(lambda: standing(0), "no stream")
     async with served.client.stream("GET", f"{API}/sessions/{session['id']}/events") as answer:
         assert answer.status_code == 200
-        assert (await metrics(served))["sylph_http_streams_open"][()] == before + 1
-    for _ in range(50):
-        if (await metrics(served))["sylph_http_streams_open"][()] == before:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("The stream is still counted.")
+        assert await standing(1)
+    await eventually(lambda: standing(0), "the stream to be counted no more")
 
 
 async def test_a_request_has_a_number_that_is_found_again(served: Served) -> None:
@@ -108,10 +109,13 @@ async def test_a_request_has_a_number_that_is_found_again(served: Served) -> Non
     denied = await served.bare.get(f"{API}/status")
     assert denied.json()["request"] == denied.headers["x-request-id"]
     found = dict[str, dict[str, Any]]()
+
     # It is written once the answer has gone.
-    while denied.headers["x-request-id"] not in found:
-        await asyncio.sleep(0.01)
-        found = {line.get("request", ""): line for line in lines(served)}
+    def written() -> bool:
+        found.update({line.get("request", ""): line for line in lines(served)})
+        return {"mine-1.a_B", denied.headers["x-request-id"]} <= set(found)
+
+    await eventually(written, "both in the log")
     line = found["mine-1.a_B"]
     assert (line["route"], line["status"], line["who"], line["level"]) == (
         f"{API}/sessions/{{id}}",

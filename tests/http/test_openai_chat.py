@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from openai import OpenAI
 from tests.http.as_model import PICTURE, Talk, talking
+from tests.patience import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -237,15 +238,17 @@ async def test_a_client_that_tries_again_gets_the_answer_of_its_first_try(talk: 
 
 async def test_a_turn_that_nobody_waits_for_is_cancelled_unless_it_is_stored(talk: Talk) -> None:
     sessions = dict[bool, str]()
-    for store in (False, True):
+    talk.gate.clear()
+    for store, how in ((False, "endless"), (True, "halting")):
         stream = await talk.client.chat.completions.create(
-            model="sylph", messages=[user(f"slow {store}")], stream=True, store=store
+            model="sylph", messages=[user(f"{how} {store}")], stream=True, store=store
         )
         async for chunk in stream:
             if chunk.choices and chunk.choices[0].delta.content:
                 break
         sessions[store] = stream.response.headers["x-sylph-session"]
         await stream.close()
+    talk.gate.set()
     outcomes = {
         store: (await talk.served.until(session))[-1].data["data"]["outcome"] for store, session in sessions.items()
     }
@@ -253,12 +256,14 @@ async def test_a_turn_that_nobody_waits_for_is_cancelled_unless_it_is_stored(tal
 
 
 async def test_a_waiting_client_that_goes_away_cancels_its_turn(talk: Talk) -> None:
-    asking = asyncio.create_task(ask(talk, user("slow and alone")))
-    while "slow and alone" not in talk.model.requests[-1].users[0]:  # noqa: ASYNC110 - the server has no event
-        await asyncio.sleep(0.02)
+    async def session_of(title: str) -> str:
+        listed = (await talk.served.client.get("/api/v1/sessions")).json()["items"]
+        return next((one["id"] for one in listed if one["title"] == title), "")
+
+    asking = asyncio.create_task(ask(talk, user("endless and alone")))
+    await talk.model.until(lambda: any("endless and alone" in asked.users[0] for asked in talk.model.requests))
+    session = await eventually(lambda: session_of("endless and alone"), "the session in the list")
     asking.cancel()
-    listed = (await talk.served.client.get("/api/v1/sessions")).json()["items"]
-    session = next(one["id"] for one in listed if one["title"] == "slow and alone")
     assert (await talk.served.until(session))[-1].data["data"]["outcome"] == "cancelled"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import openai
 import pytest
 import pytest_asyncio
-from tests.http.as_model import PICTURE, Talk, talking
+from tests.http.as_model import NUMBERS, PICTURE, Talk, talking
+from tests.patience import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -89,31 +90,38 @@ async def test_a_stored_response_is_found_again_and_put_into_the_trash(talk: Tal
             await talk.client.responses.retrieve(id)
 
 
+async def ended(talk: Talk, id: str) -> Any:
+    """A response as it is when it is over."""
+
+    async def found() -> Any:
+        seen = await talk.client.responses.retrieve(id)
+        return None if seen.status == "in_progress" else seen
+
+    return await eventually(found, "the end of a response")
+
+
 async def test_in_the_background_it_is_asked_for_later_and_can_be_cancelled(talk: Talk) -> None:
-    begun = await ask(talk, "slow by itself", background=True)
+    begun = await ask(talk, "endless by itself", background=True)
     assert begun.status == "in_progress"
     assert (await talk.client.responses.retrieve(begun.id)).status == "in_progress"
     with pytest.raises(openai.ConflictError):
         await ask(talk, "too early", previous_response_id=begun.id)
-    ended = await talk.client.responses.cancel(begun.id)
-    assert ended.status == "cancelled"
-    assert (ended.id, ended.model, ended.background) == (begun.id, begun.model, True)
-    done = await ask(talk, "in a moment", background=True)
-    while done.status == "in_progress":
-        await asyncio.sleep(0.05)
-        done = await talk.client.responses.retrieve(done.id)
+    gone = await talk.client.responses.cancel(begun.id)
+    assert gone.status == "cancelled"
+    assert (gone.id, gone.model, gone.background) == (begun.id, begun.model, True)
+    done = await ended(talk, (await ask(talk, "in a moment", background=True)).id)
     assert done.output_text == "You said 'in a moment', message 1."
 
 
 async def test_a_response_goes_on_where_its_client_has_gone(talk: Talk) -> None:
-    stream = await talk.client.responses.create(model="sylph", input="slow alone", stream=True)
+    talk.gate.clear()
+    stream = await talk.client.responses.create(model="sylph", input="halting alone", stream=True)
     first: Any = await anext(aiter(stream))
     await stream.close()
-    found = await talk.client.responses.retrieve(first.response.id)
-    while found.status == "in_progress":
-        await asyncio.sleep(0.1)
-        found = await talk.client.responses.retrieve(first.response.id)
-    assert (found.status, found.output_text) == ("completed", "one two three four five six seven eight")
+    assert (await talk.client.responses.retrieve(first.response.id)).status == "in_progress"
+    talk.gate.set()
+    found = await ended(talk, first.response.id)
+    assert (found.status, found.output_text) == ("completed", NUMBERS)
 
 
 async def test_items_parts_and_forms_are_taken(talk: Talk) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.http.knocking import Home, House, open_house
+from tests.patience import PATIENCE
 
 from sylph.tools.web.browser.chromium import BROWSER_NAMES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
 playing = pytest.importorskip("playwright.sync_api", reason="the extra [browser] is not installed")
 PROGRAM = next(filter(None, map(shutil.which, BROWSER_NAMES)), "")
@@ -80,8 +81,14 @@ def browser() -> Generator["Browser"]:
         started.close()
 
 
+def window(browser: "Browser", *, ignore_https_errors: bool = False) -> "BrowserContext":
+    made = browser.new_context(ignore_https_errors=ignore_https_errors)
+    made.set_default_timeout(PATIENCE * 1000)
+    return made
+
+
 def test_a_link_logs_the_browser_in_and_leaves_no_trace(server: House, browser: "Browser") -> None:
-    context = browser.new_context()
+    context = window(browser)
     page = context.new_page()
     asked, wrong = list[str](), list[str]()
     page.on("request", lambda request: asked.append(request.url))
@@ -108,7 +115,7 @@ def test_a_link_logs_the_browser_in_and_leaves_no_trace(server: House, browser: 
 
 
 def test_a_key_logs_in_by_hand_and_a_wrong_one_is_told(server: House, browser: "Browser") -> None:
-    page = browser.new_context().new_page()
+    page = window(browser).new_page()
     page.goto(f"{server.url}/login")
     page.get_by_label("Your key").fill("sylph_wrong")
     page.get_by_role("button", name="Log in").click()
@@ -124,7 +131,7 @@ def test_a_key_logs_in_by_hand_and_a_wrong_one_is_told(server: House, browser: "
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_another_page_gets_nowhere(server: House, browser: "Browser", elsewhere: int, name: str) -> None:
     """Also one on the same machine, whose requests carry the cookie: to a browser it is the same site."""
-    context = browser.new_context()
+    context = window(browser)
     page = context.new_page()
     page.goto(f"{server.url}/login#{server.link()}")
     page.wait_for_url(f"{server.url}/")
@@ -140,7 +147,7 @@ def test_another_page_gets_nowhere(server: House, browser: "Browser", elsewhere:
 def test_the_same_under_tls(tmp_path_factory: pytest.TempPathFactory, browser: "Browser") -> None:
     home = Home(tmp_path_factory.mktemp("secure")).configure("")
     with open_house(home, "--tls", "self") as server:
-        context = browser.new_context(ignore_https_errors=True)
+        context = window(browser, ignore_https_errors=True)
         page = context.new_page()
         page.goto(f"{server.url}/login#{server.link()}")
         page.wait_for_url(f"{server.url}/")
@@ -153,7 +160,7 @@ def test_the_same_under_tls(tmp_path_factory: pytest.TempPathFactory, browser: "
 
 
 def test_a_login_that_a_page_asked_for_goes_back_to_it_and_nowhere_else(server: House, browser: "Browser") -> None:
-    page = browser.new_context().new_page()
+    page = window(browser).new_page()
     page.goto(f"{server.url}/docs")
     assert page.url == f"{server.url}/login?next=/docs"
     page.get_by_label("Your key").fill(server.token)
@@ -168,7 +175,7 @@ def test_a_login_that_a_page_asked_for_goes_back_to_it_and_nowhere_else(server: 
 
 
 def test_a_used_link_in_a_browser_that_is_logged_in_says_so(server: House, browser: "Browser") -> None:
-    page, code = browser.new_context().new_page(), server.link()
+    page, code = window(browser).new_page(), server.link()
     page.goto(f"{server.url}/login#{code}")
     page.wait_for_url(f"{server.url}/")
     page.goto("about:blank")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.http.knocking import SYLPH, Home, House, open_house
+from tests.patience import PATIENCE
 
 ME = "/api/v1/login"
 
@@ -115,7 +116,7 @@ def test_host_and_port_are_read_from_the_config_file(home: Home) -> None:
     assert process.stdout
     assert process.stdout.readline().strip() == f"Sylph serves at http://127.0.0.2:{port}"
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_a_damaged_file_of_keys_lets_nobody_in_and_says_so(home: Home) -> None:
@@ -317,11 +318,11 @@ def _in_terminal(home: Home, *arguments: str) -> str:
     os.close(inner)
     seen = b""
     while b"sylph token link" not in seen:
-        assert select.select([outer], [], [], 15)[0], seen
+        assert select.select([outer], [], [], PATIENCE)[0], seen
         seen += os.read(outer, 65_536)
     while select.select([outer], [], [], 0.5)[0]:
         seen += os.read(outer, 65_536)
     process.terminate()
-    process.wait(15)
+    process.wait(PATIENCE)
     os.close(outer)
     return seen.decode()

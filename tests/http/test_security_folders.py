@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from tests.http.acting import API, Client
 from tests.http.workspace import problem
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HELLO = [{"role": "user", "content": "hello"}]
@@ -19,7 +20,7 @@ async def weak(api: Client) -> AsyncGenerator[httpx2.AsyncClient, None]:
     """Somebody who may look and chat, and approve: all but administer."""
     key = await api.post("/keys", {"name": "guest", "scopes": ["read", "chat", "approve"]})
     bearer = {"Authorization": f"Bearer {key['token']}"}
-    async with httpx2.AsyncClient(base_url=api.served.url, headers=bearer, trust_env=False, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=api.served.url, headers=bearer, trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 

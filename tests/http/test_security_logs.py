@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.http.knocking import Home, open_house
+from tests.patience import PATIENCE
 
 ME = "/api/v1/login"
 
@@ -26,7 +27,7 @@ def test_no_credential_is_written_down(tmp_path: Path) -> None:
         secrets = (server.token, code, cookie.partition("=")[2], strange)
         process = server.process
         process.terminate()
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
     files = [file for file in home.path.rglob("*") if file.is_file()]
     kept = b"".join(file.read_bytes() for file in files)
     for secret in secrets:

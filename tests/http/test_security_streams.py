@@ -5,6 +5,7 @@ from collections.abc import Generator
 
 import pytest
 from tests.http.knocking import Home, House, open_house
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def follow(server: House, session: str, credential: str) -> socket.socket:
 
 def ended(end: socket.socket) -> bytes:
     """What still came until the stream was ended in good order."""
-    end.settimeout(5)
+    end.settimeout(PATIENCE)
     got = b""
     while not got.endswith(b"0\r\n\r\n"):
         more = end.recv(65_536)
@@ -70,7 +71,7 @@ def test_a_stream_ends_with_the_login(server: House, session: str) -> None:
 
 
 def test_a_stream_ends_when_its_token_expires(server: House, session: str) -> None:
-    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
+    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 4}).json["token"]
     with follow(server, session, f"Authorization: Bearer {token}") as end:
         ended(end)
 
@@ -88,7 +89,7 @@ def test_a_websocket_ends_when_its_token_is_revoked(server: House) -> None:
         end.sendall(server.handshake({"Authorization": f"Bearer {made['token']}"}))
         assert end.recv(65_536).startswith(b"HTTP/1.1 101")
         assert server.ask("DELETE", f"/api/v1/keys/{made['key']['id']}").status == 204
-        end.settimeout(5)
+        end.settimeout(PATIENCE)
         got = b""
         while b"\x03\xf0" not in got:
             more = end.recv(65_536)

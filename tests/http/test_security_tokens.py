@@ -5,7 +5,8 @@ from collections.abc import Generator
 from contextlib import closing
 
 import pytest
-from tests.http.knocking import Home, House, open_house, until
+from tests.http.knocking import Home, House, open_house
+from tests.patience import eventually_true
 
 ME = "/api/v1/login"
 
@@ -127,9 +128,9 @@ def test_a_key_that_cannot_be_made_says_why(server: House, body: object) -> None
 
 
 def test_a_token_ends_when_it_was_to_end(server: House) -> None:
-    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 1}).json["token"]
+    token = server.ask("POST", "/api/v1/keys", {"name": "short", "expires_in": 4}).json["token"]
     assert server.ask("GET", ME, token=token).status == 200
-    until(lambda: server.ask("GET", ME, token=token, source="127.0.0.6").status == 401, 5)
+    eventually_true(lambda: server.ask("GET", ME, token=token, source="127.0.0.6").status == 401)
     assert "short" not in server.ask("GET", "/api/v1/keys").body.decode()
 
 

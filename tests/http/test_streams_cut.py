@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 from tests.flows.program import Model, Sylph
@@ -11,6 +11,7 @@ from tests.http.follower import Caller, Follower, logged, model, rested
 from tests.http.served import Served, serving
 from tests.http.tap import Tap
 from tests.model_server import ModelServer
+from tests.patience import PATIENCE, eventually
 
 SEEDS = (1, 2, 3)
 
@@ -75,8 +76,7 @@ async def test_a_websocket_is_cut_and_tells_each_log_once(served: Served, sessio
         await caller.read(served, sessions, chance.randint(1, 60), 0.3)
     await working
     ends = await rested(served, *sessions)
-    while any(caller.facts[session][-1][0] < ends[session] for session in sessions):
-        await caller.read(served, sessions, 8, 0.3)
+    await caller.until(served, ends, 8)
     for session in sessions:
         assert caller.facts[session] == await logged(served.sylph, session)
 
@@ -100,13 +100,12 @@ async def test_a_server_that_ends_in_the_middle_of_a_turn_loses_nothing_of_a_str
                 await scripted.until(lambda life=life: len(scripted.requests) > 2 * life + 1)
                 await asyncio.sleep(chance.random() * 0.2)
                 served.kill() if hard else served.process.terminate()
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(PATIENCE):
                     await asyncio.gather(reading, calling)
                 continue
             end = (await rested(served, session))[session]
-            async with asyncio.timeout(20):
-                while min(each.facts[session][-1][0] for each in (follower, caller)) < end:
-                    await rested(served, session)
+            got = follower.facts[session], caller.facts[session]
+            await eventually(lambda got=got, end=end: all(each and each[-1][0] >= end for each in got), "all facts")
             reading.cancel()
             calling.cancel()
             await asyncio.wait({reading, calling})
@@ -122,9 +121,9 @@ async def test_fifty_readers_of_one_session_get_the_same(served: Served, session
 
     for follower in followers:
         follower.enough = lambda follower=follower: follower.told[-1].type == "turn.ended"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         reading = asyncio.gather(*(follower.read(served) for follower in followers))
-        await asyncio.sleep(0.5)
+        await eventually(lambda: all(follower.told for follower in followers), "fifty who follow")
         await served.say(session, "talk")
         await reading
     log = await logged(served.sylph, session)
@@ -134,6 +133,17 @@ async def test_fifty_readers_of_one_session_get_the_same(served: Served, session
     assert len({len(follower.told) for follower in followers}) == 1
 
 
+@pytest.fixture
+def stubborn(sylph: Sylph, tmp_path: Path) -> None:
+    """Lets the server wait as good as for ever for those who do not take what it says, if it waits for them at all."""
+    (tmp_path / "stubborn").mkdir()
+    (tmp_path / "stubborn" / "sitecustomize.py").write_text(
+        "from sylph.interfaces.http.server import serve\nserve.REQUEST_GRACE = 3600\n"
+    )
+    sylph.environ["PYTHONPATH"] = str(tmp_path / "stubborn")
+
+
+@pytest.mark.usefixtures("stubborn")
 async def test_the_end_of_the_server_ends_all_streams_at_once(served: Served, sessions: list[str]) -> None:
     bearer = {"Authorization": f"Bearer {served.token}"}
     paths = [f"/api/v1/sessions/{sessions[0]}/events", f"/api/v1/stream?sessions={sessions[0]}"]
@@ -144,13 +154,10 @@ async def test_the_end_of_the_server_ends_all_streams_at_once(served: Served, se
     stuck.pause()
     await served.say(sessions[0], "much")
     await rested(served, sessions[0])
-    began = time.monotonic()
     served.process.terminate()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await reading
-        assert time.monotonic() - began < 1
         assert await served.process.wait() == 0
-    assert time.monotonic() - began < 3
     stuck.cut()
 
 

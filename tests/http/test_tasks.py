@@ -10,7 +10,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_a_task_is_done_and_answered_for(api: Client) -> None:
-    task = await api.post("/tasks?wait=20", {"text": "say it", "title": "A task", "label": "tasks"})
+    task = await api.post("/tasks?wait=100", {"text": "say it", "title": "A task", "label": "tasks"})
     assert (task["outcome"], task["output"], task["turn"]) == ("finished", "Heard: say it", "t1")
     assert task["id"] == f"{task['session']}.1"
     assert await api.get(f"/tasks/{task['id']}") == task
@@ -19,7 +19,7 @@ async def test_a_task_is_done_and_answered_for(api: Client) -> None:
 
 
 async def test_a_task_that_asks_is_answered_for_at_once(api: Client) -> None:
-    task = await api.post("/tasks?wait=20", {"text": told("write", path="asked.txt", content="x"), "mode": "ask"})
+    task = await api.post("/tasks?wait=100", {"text": told("write", path="asked.txt", content="x"), "mode": "ask"})
     assert task["outcome"] == "open"
     (asked,) = task["questions"]
     body = {"answers": [{"question": asked["id"], "answer": "yes"}]}
@@ -42,7 +42,7 @@ async def test_a_cancelled_task_has_ended_with_all_it_ran(api: Client) -> None:
 
 
 async def test_tasks_are_listed_the_latest_first_and_a_copy_is_none(api: Client) -> None:
-    made = [(await api.post("/tasks?wait=20", {"text": f"number {at}"}))["id"] for at in range(3)]
+    made = [(await api.post("/tasks?wait=100", {"text": f"number {at}"}))["id"] for at in range(3)]
     session = made[0].partition(".")[0]
     await api.post(f"/sessions/{session}/messages", {"text": "one more"})
     await api.done(session, 2)
@@ -62,7 +62,7 @@ async def test_tasks_are_listed_the_latest_first_and_a_copy_is_none(api: Client)
 
 
 async def test_a_task_that_waits_is_taken_back(api: Client) -> None:
-    session = await api.begin(told("shell", command="sleep 30"), mode="trust")
+    session = await api.begin(told("shell", command="sleep 300"), mode="trust")
     await api.until(session, state="processing")
     await api.post(f"/sessions/{session}/messages", {"text": "then this", "delivery": "follow"})
     waiting = await api.get(f"/tasks/{session}.2")

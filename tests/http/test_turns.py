@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.http.acting import Client, running, runs
 from tests.http.test_sessions import facts
+from tests.patience import eventually, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PIXEL = bytes.fromhex(
@@ -105,9 +106,12 @@ async def test_of_two_answers_the_first_counts(api: Client) -> None:
 async def test_several_questions_are_answered_at_once(api: Client) -> None:
     both = [["write", {"path": "one.txt", "content": "1"}], ["shell", {"command": "echo 2 > two.txt"}]]
     session = await api.begin(f"calls {json.dumps(both)}")
-    async with asyncio.timeout(20):
-        while len(asked := (await api.get(f"/sessions/{session}/questions"))["items"]) < 2:  # noqa: ASYNC110 - over HTTP
-            await asyncio.sleep(0.02)
+
+    async def questions() -> list[dict[str, Any]] | None:
+        found = (await api.get(f"/sessions/{session}/questions"))["items"]
+        return found if len(found) == 2 else None
+
+    asked = await eventually(questions, "two questions")
     wrong = {
         "answers": [{"question": asked[0]["id"], "answer": "yes"}, {"question": asked[1]["id"], "answer": "perhaps"}]
     }
@@ -176,7 +180,7 @@ async def test_what_waits_for_its_end_has_its_own_turn_unless_it_is_dropped(api:
 
 async def test_a_turn_is_steered_held_and_let_go_on(api: Client) -> None:
     await api.refused("POST", f"/sessions/{await api.begin()}/steer", 409, {"text": "nobody hears it"})
-    session = await api.begin(told("shell", command="sleep 0.7; echo slept"), mode="trust")
+    session = await api.begin(told("shell", command=f"{waiting('steered')}; echo slept"), mode="trust")
     await api.until(session, state="processing")
     steered = await api.post(f"/sessions/{session}/steer", {"text": "call plan {}"})
     queued = await api.post(f"/sessions/{session}/messages", {"text": "later", "delivery": "follow"})
@@ -189,6 +193,7 @@ async def test_a_turn_is_steered_held_and_let_go_on(api: Client) -> None:
     assert (await api.ask("DELETE", f"/sessions/{session}/messages/{unwanted['id']}")).status_code == 204
     await api.refused("DELETE", f"/sessions/{session}/messages/{unwanted['id']}", 404)
     assert (await api.post(f"/sessions/{session}/pause"))["state"] == "pause_requested"
+    (work(api) / "steered").touch()
     await api.until(session, state="paused")
     refused = await api.refused("POST", f"/sessions/{session}/pause", 409)
     assert (refused["kind"], refused["detail"]) == ("wrong_state", "The turn is paused already.")
@@ -312,9 +317,12 @@ async def test_jobs_are_listed_read_and_stopped(api: Client) -> None:
     await api.done(session)
     (job,) = (await api.get(f"/sessions/{session}/jobs"))["items"]
     assert (job["state"], job["command"]) == ("running", command)
-    async with asyncio.timeout(20):
-        while not (read := await api.get(f"/sessions/{session}/jobs/{job['id']}/output"))["output"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+
+    async def printed() -> dict[str, Any] | None:
+        found = await api.get(f"/sessions/{session}/jobs/{job['id']}/output")
+        return found if found["output"] else None
+
+    read = await eventually(printed, "the output of the job")
     assert (read["output"], read["next"]) == ("begun\n", 6)
     assert (await api.get(f"/sessions/{session}/jobs/{job['id']}/output?offset=2&limit=2"))["output"] == "gu"
     stopped = await api.post(f"/sessions/{session}/jobs/{job['id']}/stop")

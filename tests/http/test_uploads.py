@@ -10,6 +10,7 @@ import pytest_asyncio
 from tests.http.served import Served
 from tests.http.sharing import sharing
 from tests.http.workspace import Workspace, problem
+from tests.patience import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -74,8 +75,7 @@ async def test_a_cut_upload_leaves_nothing_and_the_old_content_stays(workspace: 
     for path in ("old.bin", "sub/new.bin"):
         with pytest.raises((ConnectionAbortedError, httpx2.HTTPError)):
             await workspace.put("/content", path=path, content=cut(), overwrite="true")
-    await asyncio.sleep(0.3)
-    assert left(workspace.root) == ["old.bin"]
+    await eventually(lambda: left(workspace.root) == ["old.bin"], "nothing but the old file")
     assert (workspace.root / "old.bin").read_bytes() == b"old"
 
 
@@ -90,12 +90,22 @@ async def test_of_two_uploads_to_a_free_name_one_is_refused(workspace: Workspace
 
 async def test_a_slow_upload_holds_nobody_up_and_a_kill_leaves_nothing(workspace: Workspace) -> None:
     """The last one here: it ends the server."""
-    slow = asyncio.create_task(workspace.put("/content", path="slow.bin", content=pieces(100, 10, 0.05)))
-    await asyncio.sleep(0.3)
-    async with asyncio.timeout(3):
-        assert (await workspace.put("/content", path="fast.bin", content=b"x")).status_code == 201
+    begun, killed = asyncio.Event(), asyncio.Event()
+
+    async def endless() -> AsyncGenerator[bytes, None]:
+        yield b"x" * 10
+        begun.set()
+        await killed.wait()
+        while True:
+            yield b"x" * 10
+            await asyncio.sleep(0.02)
+
+    slow = asyncio.create_task(workspace.put("/content", path="slow.bin", content=endless()))
+    await begun.wait()
+    assert (await workspace.put("/content", path="fast.bin", content=b"x")).status_code == 201
     assert left(workspace.root) == ["fast.bin"]
     workspace.served.kill()
+    killed.set()
     with pytest.raises(httpx2.HTTPError):
         await slow
     assert left(workspace.root) == ["fast.bin"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.http.served import Served
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCAL = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -27,12 +28,12 @@ async def test_one_command_serves_it_beside_a_running_server(served: Served) -> 
     try:
         assert process.stdout
         said = ""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not (found := LOCAL.search(said)):
                 line = await process.stdout.readline()
                 assert line, said
                 said += line.decode()
-        async with httpx2.AsyncClient(base_url=found[0]) as client:
+        async with httpx2.AsyncClient(base_url=found[0], timeout=PATIENCE) as client:
             assert "/@vite/client" in (await client.get("/")).text
             assert (await client.get("/api/v1/health/live")).status_code == 200
             assert (await client.get("/api/v1/sessions")).status_code == 401

@@ -9,7 +9,7 @@ import pytest_asyncio
 from tests.flows.program import Sylph
 from tests.http.follower import Talker, dial, logged, rested
 from tests.http.served import Served, serving
-from tests.model_server import Asked, ModelServer, Step, call, say
+from tests.model_server import Asked, ModelServer, Step, begin, call, say
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -19,7 +19,7 @@ def script(asked: Asked) -> Step:
     text, last = asked.users[0], asked.json["messages"][-1]
     if "write" in text and last["role"] == "user":
         return call("shell", command="touch made")
-    return say("Slowly now. " * 40, delay=0.2) if "slow" in text else say("Hello.")
+    return begin("Slowly now. " * 40) if "slow" in text else say("Hello.")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -16,7 +16,7 @@ It speaks the dialects that it is told to: `ModelServer(script, dialects=("respo
 a step may say, each dialect its own file, `server` the connections, `websocket` the frames.
 """
 
-from tests.model_server.script import Asked, Script, Step, assert_extends, call, calls, fail, garbage, load, say
+from tests.model_server.script import Asked, Script, Step, assert_extends, begin, call, calls, fail, garbage, load, say
 from tests.model_server.server import ModelServer
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Script",
     "Step",
     "assert_extends",
+    "begin",
     "call",
     "calls",
     "fail",

@@ -1,6 +1,8 @@
 """What a scripted model says: steps, and how the step for a request is found."""
 
+import asyncio
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +28,7 @@ class Step:
     keepalives: int = 0  # comments before the first frame
 
     stall: float = 0.0  # seconds of silence at `at`
+    hold: asyncio.Event | None = None  # silence at `at` until it is set
     held: bool = False  # silence before it, and again after half of it, until the server is told to `release` it
     drop: bool = False  # the connection breaks at `at`
     at: Place = "head"
@@ -56,6 +59,11 @@ def say(text: str, **how: Any) -> Step:
     return Step(text=text, **how)
 
 
+def begin(text: str, **how: Any) -> Step:
+    """Half of it is said; the rest never comes."""
+    return Step(text=text, stall=math.inf, at="stream", **how)
+
+
 def call(name: str, /, *, how: Mapping[str, Any] | None = None, **arguments: Any) -> Step:
     return Step(calls=((name, arguments),), **(how or {}))
 
@@ -74,6 +82,13 @@ def fail(status: int, message: str = "", *, headers: Mapping[str, str] | None = 
 def garbage(text: str, kind: str = "text/html") -> Step:
     """An answer that is not what was asked for."""
     return Step(body=text, headers={"content-type": kind})
+
+
+async def silence(step: Step) -> None:
+    """What a step waits for before it goes on, or breaks off."""
+    await asyncio.sleep(step.stall)
+    if step.hold is not None:
+        await step.hold.wait()
 
 
 @dataclass(frozen=True)

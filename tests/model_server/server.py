@@ -11,8 +11,9 @@ from tests.model_server.chat import ChatDialect
 from tests.model_server.gemini import GeminiDialect
 from tests.model_server.ollama import OllamaDialect
 from tests.model_server.responses import ResponsesDialect
-from tests.model_server.script import Asked, Cue, Script, Step, fail
+from tests.model_server.script import Asked, Cue, Script, Step, fail, silence
 from tests.model_server.wire import Answer, Dialect, answer
+from tests.patience import PATIENCE
 
 # Each brings its file; a server speaks those that it is told to.
 DIALECTS: Mapping[str, Callable[[], Dialect]] = {
@@ -88,9 +89,9 @@ class ModelServer:
     async def hold(self) -> None:
         await self._released.acquire()
 
-    async def until(self, true: Callable[[], bool], seconds: float = 5.0) -> None:
+    async def until(self, true: Callable[[], bool]) -> None:
         """Waits for something to become true of this server."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(PATIENCE):
             while not true():
                 self._changed.clear()
                 await self._changed.wait()
@@ -214,7 +215,7 @@ class Line(asyncio.Protocol):
 
     async def _trouble(self, step: Step) -> bool:
         """Stalls or breaks off; True if that was the end."""
-        await asyncio.sleep(step.stall)
+        await silence(step)
         if step.drop:
             self._task = None
             self.transport.close()

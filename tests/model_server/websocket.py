@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.model_server.responses import ResponsesDialect
-from tests.model_server.script import Asked, Step
+from tests.model_server.script import Asked, Step, silence
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -66,12 +66,12 @@ class Conversation:
             return step.hang_up
         events, middle = self._dialect.events(step, id)
         if step.at == "head":
-            await asyncio.sleep(step.stall)
+            await silence(step)
             if step.drop:
                 return True
         for at, event in enumerate(events):
             if at == middle and step.at == "stream":
-                await asyncio.sleep(step.stall)
+                await silence(step)
                 if step.drop:
                     return True
             await asyncio.sleep(step.delay)

@@ -44,7 +44,7 @@ class Answer:
     def calm(self) -> bool:
         """Whether all of it can be written at once."""
         step = self.step
-        return not (step.delay or step.split or step.stall or step.held or step.drop)
+        return not (step.delay or step.split or step.stall or step.hold or step.held or step.drop)
 
 
 def answer(step: Step, dialect: Dialect, *, stream: bool) -> Answer:

@@ -1,4 +1,5 @@
 import asyncio
+import math
 import shutil
 import ssl
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.model_server import ModelServer, say
 from tests.net.servers import OK, Handler, keeping, saying, serving
+from tests.patience import PATIENCE
 
 from sylph.core.errors import ProviderError
 from sylph.net import http_client
@@ -121,31 +123,37 @@ async def test_a_connection_on_which_the_server_speaks_unasked_is_dropped(client
         assert await fetch(client, port) == b"ok"
 
 
+async def rush(client: HttpClient, server: ModelServer, gate: asyncio.Event, count: int) -> None:
+    """So many requests that are all under way before the first is answered."""
+
+    async def ask() -> None:
+        async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
+            await response.read()
+
+    gate.clear()
+    before = len(server.requests)
+    asking = [asyncio.create_task(ask()) for _ in range(count)]
+    await server.until(lambda: len(server.requests) == before + count)
+    gate.set()
+    await asyncio.gather(*asking)
+
+
 async def test_no_more_idle_connections_are_kept_than_needed(client: HttpClient) -> None:
-    async with ModelServer([say("x", delay=0.02)], loop=True) as server:
-
-        async def ask() -> None:
-            async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
-                await response.read()
-
-        rush = IDLE_PER_ORIGIN + 4
-        await asyncio.gather(*(ask() for _ in range(rush)))
-        await asyncio.gather(*(ask() for _ in range(rush)))
-        assert server.connections == rush + 4
+    gate, count = asyncio.Event(), IDLE_PER_ORIGIN + 4
+    async with ModelServer([say("x", hold=gate)], loop=True) as server:
+        await rush(client, server, gate, count)
+        await rush(client, server, gate, count)
+        assert server.connections == count + 4
 
 
 async def test_connections_of_an_earlier_rush_are_let_go(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with ModelServer([say("x", delay=0.02)], loop=True) as server:
-
-        async def ask() -> None:
-            async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
-                await response.read()
-
-        await asyncio.gather(*(ask() for _ in range(6)))
+    gate = asyncio.Event()
+    async with ModelServer([say("x", hold=gate)], loop=True) as server:
+        await rush(client, server, gate, 6)
         monkeypatch.setattr(http_client, "IDLE_SECONDS", -1.0)
-        await ask()
+        await rush(client, server, gate, 1)
         monkeypatch.undo()
-        await asyncio.gather(*(ask() for _ in range(6)))
+        await rush(client, server, gate, 6)
         assert server.connections == 6 + 1 + 5
 
 
@@ -170,7 +178,7 @@ async def test_any_other_trouble_with_the_network_is_an_error_too(client: HttpCl
 
 
 async def test_a_server_that_does_not_begin_to_answer_times_out(client: HttpClient) -> None:
-    error = await failing(client, saying(b"", wait=5), QUICK)
+    error = await failing(client, saying(b"", wait=math.inf), HttpTimeouts(connect=PATIENCE, headers=0.1))
     assert (error.failure, "within 0.1 s" in str(error)) == ("timeout", True)
 
 
@@ -210,7 +218,7 @@ async def test_a_header_that_cannot_be_sent_is_refused(client: HttpClient) -> No
 
 
 async def test_cancelling_closes_the_connection_at_once(client: HttpClient) -> None:
-    async with ModelServer([say("slow", stall=60), say("slow", stall=60, at="stream")]) as server:
+    async with ModelServer([say("slow", stall=math.inf), say("slow", stall=math.inf, at="stream")]) as server:
 
         async def ask() -> None:
             async with client.post(f"{server.url}/chat/completions", b'{"stream":true}') as response:
@@ -221,7 +229,7 @@ async def test_cancelling_closes_the_connection_at_once(client: HttpClient) -> N
             await server.until(lambda number=number: len(server.requests) == number)
             await asyncio.sleep(0.02)
             task.cancel()
-            await server.until(lambda number=number: server.broken == number, seconds=1)
+            await server.until(lambda number=number: server.broken == number)
             with pytest.raises(asyncio.CancelledError):
                 await task
 
@@ -377,7 +385,7 @@ async def test_a_proxy_that_refuses_is_named(certificate: Path, secure: int) -> 
 
 
 async def test_a_connection_that_does_not_come_about_times_out(certificate: Path) -> None:
-    async with serving(saying(b"", wait=5)) as port:
+    async with serving(saying(b"", wait=math.inf)) as port:
         client = trusting(certificate, Proxies(https=f"http://127.0.0.1:{port}"))
         with pytest.raises(ProviderError, match=r"did not accept a connection within 0\.1 s"):
             async with client.get("https://example.test/", timeouts=QUICK):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.net.servers import OK, Handler, keeping, saying, serving
+from tests.patience import PATIENCE
 
 from sylph.net.address_guard import AddressGuard
 from sylph.net.filtering_proxy import MAX_CONNECTIONS, FilteringProxy
@@ -30,7 +31,7 @@ async def ask(port: int, *words: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for word in words:
         writer.write(word)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         said = await reader.read()
     writer.close()
     return said
@@ -132,10 +133,16 @@ async def test_a_server_that_speaks_no_http_is_said_to_be_so() -> None:
 
 
 async def test_closing_breaks_off_what_is_under_way() -> None:
-    async with serving(saying(b"", wait=60)) as port:
+    begun = asyncio.Event()
+
+    async def never(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with serving(never) as port:
         async with proxying() as (_, at):
             asking = asyncio.create_task(ask(at, get(f"http://127.0.0.1:{port}/")))
-            await asyncio.sleep(0.05)
+            await begun.wait()
         assert await asking == b""
 
 

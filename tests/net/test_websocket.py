@@ -17,6 +17,7 @@ from tests.model_server.websocket import frame as unmasked
 from tests.net.servers import serving
 from tests.net.test_http import certificate as certificate
 from tests.net.test_http import proxying
+from tests.patience import PATIENCE, eventually
 
 from sylph.core.errors import ProviderError
 from sylph.net.http_client import HttpClient, HttpTimeouts
@@ -25,7 +26,7 @@ from sylph.net.websocket import GUID, WebSocket, WebSocketClosed, WebSocketDecli
 from sylph.net.websocket_frame import WebSocketDecoder, WebSocketMessage, apply_mask, encode_frame
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-SOON = HttpTimeouts(connect=2.0, headers=2.0)
+SOON = HttpTimeouts(connect=PATIENCE, headers=PATIENCE)
 
 
 @pytest.fixture
@@ -135,11 +136,11 @@ async def test_a_ping_is_answered_and_fragments_are_put_together(client: HttpCli
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(unmasked(1, b"Gr\xc3", last=False) + unmasked(9, b"there?") + unmasked(0, b"\xbc\xc3\x9fe"))
         await pongs.put(await heard(reader))
-        await asyncio.sleep(5)
+        await asyncio.Event().wait()
 
     async with opened(client, talk) as socket:
         assert (await socket.receive()).decode() == "Grüße"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             assert await pongs.get() == b"there?"
 
 
@@ -164,7 +165,7 @@ async def test_a_close_is_told_with_its_reason_and_answered(client: HttpClient) 
         assert (caught.value.code, socket.alive) == (1013, False)
         with pytest.raises(ProviderError):
             socket.send(b"more")
-        await asyncio.sleep(0.05)
+        await eventually(lambda: answered, "an answer to the close")
     assert answered == [(1013).to_bytes(2, "big")]
 
 
@@ -181,7 +182,7 @@ async def test_a_connection_that_breaks_off_is_told(client: HttpClient) -> None:
 async def test_a_message_that_is_too_long_ends_the_connection(client: HttpClient) -> None:
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(unmasked(1, b"x" * 2000))
-        await asyncio.sleep(5)
+        await asyncio.Event().wait()
 
     async with opened(client, talk, limit=1000) as socket:
         with pytest.raises(ProviderError, match="more than 1,000 bytes"):
@@ -194,9 +195,9 @@ async def test_we_say_goodbye_and_do_not_wait_for_ever(client: HttpClient) -> No
 
     async def talk(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         said.append(await heard(reader))
-        await asyncio.sleep(5)
+        await asyncio.Event().wait()
 
-    async with opened(client, talk) as socket, asyncio.timeout(2):
+    async with opened(client, talk) as socket, asyncio.timeout(PATIENCE):
         await socket.close()
     assert said == [(1000).to_bytes(2, "big")]
 
@@ -240,14 +241,14 @@ async def test_a_server_that_wants_no_websocket_is_heard(client: HttpClient) -> 
 async def test_a_server_that_says_nothing_is_not_waited_for(client: HttpClient) -> None:
     async with serving(welcoming(_nothing, lambda _: b"")) as port:
         with pytest.raises(ProviderError) as caught:
-            brief = HttpTimeouts(connect=1.0, headers=0.1)
+            brief = HttpTimeouts(connect=PATIENCE, headers=0.1)
             await WebSocket.open(client, f"http://127.0.0.1:{port}/", headers={}, timeouts=brief)
     assert caught.value.failure == "timeout"
 
 
 async def hello(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(unmasked(1, b"hello"))
-    await asyncio.sleep(1)
+    await asyncio.Event().wait()
 
 
 async def test_the_way_may_lead_through_a_proxy() -> None:
@@ -273,4 +274,4 @@ async def test_tls_is_spoken(certificate: Path) -> None:
 
 
 async def _nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(3)
+    await asyncio.Event().wait()

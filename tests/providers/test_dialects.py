@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
+from tests.model_server import ModelServer, Step, assert_extends, begin, call, calls, fail, garbage, say
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
@@ -122,10 +122,12 @@ async def test_a_connection_that_breaks_is_cut_in_the_stream_and_a_network_failu
 
 @every
 async def test_a_stall_is_left_to_whoever_waits(client: HttpClient, dialect: str) -> None:
-    async with ModelServer([say("Hello world", stall=9, at="stream")], dialects=[dialect]) as server:
+    async with ModelServer([begin("Hello world")], dialects=[dialect]) as server:
+        waiting = asyncio.create_task(chunks(provider(dialect, server, client), hello(dialect)))
+        await server.until(lambda: bool(server.requests))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await chunks(provider(dialect, server, client), hello(dialect))
+                await waiting
         await server.until(lambda: server.broken == 1)
 
 
@@ -199,13 +201,13 @@ async def test_an_unknown_model_is_answered_with_the_names_that_come_close(clien
 
 @every
 async def test_closing_the_stream_early_hangs_up(client: HttpClient, dialect: str) -> None:
-    async with ModelServer([say("a long story " * 100, delay=0.01)], dialects=[dialect]) as server:
+    async with ModelServer([begin("a long story " * 100)], dialects=[dialect]) as server:
         spoken = provider(dialect, server, client)
         async with aclosing(spoken.stream(hello(dialect), spoken.body(hello(dialect)))) as stream:
             async for chunk in stream:
                 if isinstance(chunk, TextChunk):
                     break
-        await server.until(lambda: server.broken == 1, seconds=1)
+        await server.until(lambda: server.broken == 1)
 
 
 def talk(own: str) -> list[Message]:

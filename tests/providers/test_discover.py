@@ -1,9 +1,11 @@
 import asyncio
+import math
 
 import pytest
 from msgspec.structs import replace
 from tests.model_server import ModelServer
 from tests.net.servers import saying, serving
+from tests.patience import PATIENCE
 
 from sylph.core.provider import ModelInfo
 from sylph.net.http_client import HttpClient
@@ -96,10 +98,10 @@ async def test_what_is_no_list_of_models_is_no_model_server(client: HttpClient, 
 
 
 async def test_the_first_that_has_a_model_is_taken_without_waiting_for_the_rest(client: HttpClient) -> None:
-    async with ModelServer(models=["gpt-5"]) as one, serving(saying(b"", wait=5.0)) as port:
+    async with ModelServer(models=["gpt-5"]) as one, serving(saying(b"", wait=math.inf)) as port:
         slow = Endpoint(name="slow", base_url=f"http://127.0.0.1:{port}/v1")
         settings = DiscoverySettings(providers=(SILENT, Endpoint(name="mine", base_url=one.url), slow), probe=False)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             found = await find_first_model(settings, client)
     assert found is not None
     assert (found.provider.name, found.model) == ("mine", "gpt-5")

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.oauth_server import Answer, OAuthServer, dropped, error, garbage, html, too_late
+from tests.patience import eventually
 
 from sylph.core.errors import ProviderError, StoreError
 from sylph.net.http_client import HttpClient
@@ -237,10 +238,9 @@ async def test_who_gives_up_waits_for_a_renewal_that_is_on_its_way(
 ) -> None:
     store = logged_in(tmp_path, server)
     before = stored(store)
-    server.trouble["token"] = [Answer(200, server.grant().body, hang=0.2)]
+    server.trouble["token"] = [Answer(200, server.grant().body, hang=1.0)]
     task = asyncio.create_task(login(store, server, client).get_token())
-    await asyncio.sleep(0.1)
-    assert server.asked
+    await eventually(lambda: server.asked, "the renewal")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -1,13 +1,15 @@
 import asyncio
 import json
+import math
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.model_server import ModelServer, Step, assert_extends, call, calls, fail, garbage, say
+from tests.model_server import ModelServer, Step, assert_extends, begin, call, calls, fail, garbage, say
 from tests.net.servers import saying, serving
+from tests.patience import PATIENCE
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Image, Message, NativeItems, ToolCall, Usage
@@ -252,7 +254,7 @@ def test_a_document_without_end_is_refused() -> None:
 async def test_a_server_that_leaves_the_connection_open_does_not_hold_us_up(client: HttpClient) -> None:
     head = "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
     body = f"data:\n\ndata: {json.dumps(delta('stop', content='All.'))}\n\ndata: [DONE]\n\n"
-    async with serving(saying((head + body).encode(), b": bye\n\n", wait=0.1)) as port, asyncio.timeout(2):
+    async with serving(saying((head + body).encode(), b": bye\n\n", wait=math.inf)) as port, asyncio.timeout(PATIENCE):
         *_, reply = await chunks(provider(f"http://127.0.0.1:{port}/v1", client))
     assert isinstance(reply, ModelReply)
     assert reply.text == "All."
@@ -384,13 +386,13 @@ async def test_consecutive_requests_extend_the_same_bytes(client: HttpClient) ->
 
 
 async def test_closing_the_stream_early_hangs_up(client: HttpClient) -> None:
-    async with ModelServer([say("a long story " * 100, delay=0.01)]) as server:
+    async with ModelServer([begin("a long story " * 100)]) as server:
         chat = provider(server.url, client)
         async with aclosing(chat.stream(HELLO, chat.body(HELLO))) as stream:
             async for chunk in stream:
                 if isinstance(chunk, TextChunk):
                     break
-        await server.until(lambda: server.broken == 1, seconds=1)
+        await server.until(lambda: server.broken == 1)
 
 
 async def test_models_are_listed_with_their_windows(client: HttpClient) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.model_server import ModelServer, Step, call, fail, say
+from tests.model_server import ModelServer, Step, begin, call, fail, say
 
 from sylph.core.errors import ProviderError
 from sylph.core.messages import Message, NativeItems
@@ -216,18 +216,20 @@ async def test_an_option_that_is_minded_is_settled_over_http_and_left_out_then(c
 
 
 async def test_two_answers_at_a_time_do_not_mix(client: HttpClient) -> None:
-    async with serving([say("slow " * 20, delay=0.01), say("quick")]) as server:
+    gate = asyncio.Event()
+    async with serving([say("slow " * 20, hold=gate, at="stream"), say("quick")]) as server:
         responses = provider(server.url, client)
         slow = asyncio.create_task(ask(responses))
         await server.until(lambda: len(server.requests) == 1)
         quick, _ = await ask(responses)
+        gate.set()
         assert (quick.text, (await slow)[0].text) == ("quick", "slow " * 20)
         await responses.close()
     assert [each.method for each in server.requests] == ["WEBSOCKET", "POST"]
 
 
 async def test_an_answer_that_nobody_waits_for_does_not_reach_the_next_one(client: HttpClient) -> None:
-    async with serving([say("slow " * 50, delay=0.01), say("next")]) as server:
+    async with serving([begin("slow " * 50), say("next")]) as server:
         responses = provider(server.url, client)
         async with aclosing(responses.stream(HELLO, responses.body(HELLO))) as stream:
             async for chunk in stream:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.plain_user import ignores_modes, rerun_as_plain_user
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.tools.files.read import line_range
@@ -185,8 +186,10 @@ async def test_writing_over_a_folder_or_below_a_file_is_refused(desk: Desk) -> N
         await desk.use("write", path="dir/file/x", content="")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-async def test_a_write_protected_file_stays_as_it_is(desk: Desk) -> None:
+async def test_a_write_protected_file_stays_as_it_is(desk: Desk, request: pytest.FixtureRequest) -> None:
+    if ignores_modes():
+        await asyncio.to_thread(rerun_as_plain_user, request.node.nodeid)
+        return
     path = desk.write("a.txt", "old")
     path.chmod(0o444)
     with refused("permission_denied"):

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from tests.patience import PATIENCE, waiting
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.tool import ToolResult
@@ -17,22 +18,24 @@ def started(result: ToolResult) -> str:
 
 
 async def test_a_job_is_started_looked_at_and_waited_for(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="echo one; sleep 0.3; echo two; exit 4"))
+    job = started(await desk.use("job", action="start", command=f"echo one; {waiting('go')}; echo two; exit 4"))
     assert "running" in (await desk.use("job", action="list")).text
+    desk.write("go", "")
     ended = await desk.use("job", action="wait", id=job)
     assert (ended.exit, ended.ok, "one\ntwo\n" in ended.text) == (4, False, True)
     assert (await desk.use("job", action="output", id=job, offset=4)).text.startswith("two\n")
 
 
 async def test_the_call_returns_at_once_and_the_job_goes_on(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="sleep 0.2; echo late > made.txt"))
+    job = started(await desk.use("job", action="start", command=f"{waiting('go')}; echo late > made.txt"))
     assert not (desk.workspace / "made.txt").exists()
+    desk.write("go", "")
     await desk.use("job", action="wait", id=job)
     assert (desk.workspace / "made.txt").read_text() == "late\n"
 
 
 async def test_waiting_has_an_end_and_the_job_has_not(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="sleep 30"))
+    job = started(await desk.use("job", action="start", command="sleep 300"))
     assert "still runs" in (await desk.use("job", action="wait", id=job, seconds=0.1)).text
     stopped = await desk.use("job", action="stop", id=job)
     assert "stopped" in stopped.text
@@ -47,10 +50,10 @@ async def test_a_job_outlives_the_process_that_started_it(desk: Desk) -> None:
 
 
 async def test_a_job_of_an_earlier_process_can_be_stopped(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="trap '' TERM; sleep 30 & wait; wait"))
+    job = started(await desk.use("job", action="start", command="trap '' TERM; sleep 300 & wait; wait"))
     desk.runner.close()
     desk.runner = RunnerClient(desk.runner.folder)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert "running" not in (await desk.use("job", action="stop", id=job)).text
 
 
@@ -143,7 +146,7 @@ async def test_half_a_message_of_somebody_who_was_killed_spoils_nothing(desk: De
 
 
 async def test_a_job_without_input_says_how_to_get_one(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="sleep 5"))
+    job = started(await desk.use("job", action="start", command="sleep 300"))
     for arguments, kind in {"": "bad_input", "x": "no_input"}.items():
         with refused(kind):
             await desk.use("job", action="input", id=job, text=arguments)
@@ -151,7 +154,7 @@ async def test_a_job_without_input_says_how_to_get_one(desk: Desk) -> None:
 
 
 async def test_what_nobody_reads_is_not_taken_for_ever(desk: Desk) -> None:
-    job = started(await desk.use("job", action="start", command="sleep 20", interactive=True))
+    job = started(await desk.use("job", action="start", command="sleep 300", interactive=True))
     with refused("not_taken"):
         for number in range(9):
             desk.current = f"t1_c{number + 2}"

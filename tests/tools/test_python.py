@@ -1,10 +1,10 @@
 """A Python session for each conversation."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 
 import pytest
+from tests.patience import eventually
 from tests.tools.desk import TOOLS, Desk, refused
 
 from sylph.core.tool import ToolResult
@@ -81,9 +81,8 @@ async def test_an_exception_is_told_with_the_lines_of_the_cell(session: Session)
 
 
 async def test_too_slow_code_is_interrupted_and_the_variables_stay(session: Session) -> None:
-    began = time.monotonic()
-    result = await session.run("import time\nkept = 1\nprint('begun')\ntime.sleep(30)", seconds=0.5)
-    assert (kind(result), time.monotonic() - began < 8) == ("timed_out", True)
+    result = await session.run("import time\nkept = 1\nprint('begun')\ntime.sleep(300)", seconds=3)
+    assert kind(result) == "timed_out"
     assert result.text.startswith("begun\n")
     assert "variables are kept" in result.text
     assert (await session.run("kept")).text == "[_2: int] 1"
@@ -127,13 +126,11 @@ async def test_reset_forgets(session: Session) -> None:
 async def test_code_of_a_call_that_is_given_up_is_stopped_and_that_is_found_later(session: Session) -> None:
     tool = TOOLS["python"]
     assert tool.recover
-    args = tool.args(code="import time; time.sleep(30)")  # pyright: ignore[reportCallIssue]
+    args = tool.args(code="import time; time.sleep(300)")  # pyright: ignore[reportCallIssue]
     context = session.desk.context
     assert await tool.recover(args, context) is None
     task = asyncio.ensure_future(tool.run(args, context))
-    async with asyncio.timeout(10):
-        while not context.jobs.input_taken("python-1", context.call):  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.01)
+    await eventually(lambda: context.jobs.input_taken("python-1", context.call), "the call to be taken")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -158,12 +155,10 @@ async def test_a_call_is_run_once_however_often_it_is_sent(session: Session) -> 
 async def test_a_session_that_died_under_a_call_leaves_its_outcome_unknown(session: Session) -> None:
     tool = TOOLS["python"]
     assert tool.recover
-    args = tool.args(code="print('begun', flush=True); import time; time.sleep(30)")  # pyright: ignore[reportCallIssue]
+    args = tool.args(code="print('begun', flush=True); import time; time.sleep(300)")  # pyright: ignore[reportCallIssue]
     context = session.desk.context
     task = asyncio.ensure_future(tool.run(args, context))
-    async with asyncio.timeout(10):
-        while not session.desk.output:  # noqa: ASYNC110 - told by another task
-            await asyncio.sleep(0.01)
+    await eventually(lambda: session.desk.output, "some output")
     await context.jobs.stop("python-1")
     assert kind(await task) == "session_lost"
     with refused("unknown") as caught:

@@ -1,12 +1,13 @@
 """Undo through a session: what is written down, what comes back, what is refused, and what a crash leaves."""
 
-import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.engine.stage import seen
 from tests.engine.undo.trees import tree_of
+from tests.patience import eventually
 from tests.tools.desk import PLACES
 
 from sylph.core import commands, facts
@@ -208,12 +209,10 @@ async def test_a_folder_with_too_many_files_is_said_once_and_named_files_are_cov
 
 
 async def test_a_turn_that_is_stopped_tells_what_it_had_changed(home: Path, work: Path) -> None:
-    async with stage(home, [sh("echo x > n; echo y > a.txt; sleep 60"), say("")]) as engine:
+    async with stage(home, [sh("echo x > n; echo y > a.txt; sleep 300"), say("")]) as engine:
         id = await begin_session(engine, work)
         await engine.send(id, commands.Send(text="go"))
-        while not (work / "n").exists():  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+        await eventually(lambda: (work / "a.txt").read_text() == "y\n", "the command")
         await engine.send(id, commands.Interrupt(reason="enough"))
         await engine.wait_until_idle(id)
         assert set(changed(await engine.read_events(id))) == {"n", "a.txt"}
@@ -223,14 +222,14 @@ async def test_a_turn_that_is_stopped_tells_what_it_had_changed(home: Path, work
 
 
 async def test_undo_is_refused_while_a_turn_runs_and_where_nothing_was_changed(home: Path, work: Path) -> None:
-    async with stage(home, [sh("sleep 60"), say("")]) as engine:
+    async with stage(home, [sh("sleep 300"), say("")]) as engine:
         id = await begin_session(engine, work)
         with pytest.raises(UserError, match="this session changed no files"):
             await engine.send(id, commands.Undo())
         with pytest.raises(UserError, match="no undo to take back"):
             await engine.send(id, commands.Undo(redo=True))
         await engine.send(id, commands.Send(text="go"))
-        await asyncio.sleep(0.1)
+        await seen(engine, id, facts.TurnStarted)
         with pytest.raises(UserError, match="cannot be undone while a turn is open"):
             await engine.send(id, commands.Undo())
         await engine.send(id, commands.Interrupt())
@@ -314,7 +313,7 @@ async def test_an_undo_that_was_cut_off_is_finished_by_the_next_or_by_a_message(
 
 async def _cut_off(engine: Runtime, id: str, plan: UndoStarted) -> None:
     """What a kill right after the first fact of an undo leaves."""
-    book = SessionLog(id, engine._shelf)  # pyright: ignore[reportPrivateUsage] - a process that dies
+    book = SessionLog(id, engine._services)  # pyright: ignore[reportPrivateUsage] - a process that dies
     await book.emit(plan, actor="user")
 
 
@@ -361,8 +360,7 @@ async def test_two_calls_at_once_in_one_folder_do_not_claim_each_others_work(hom
     async with stage(home, [slow, sh("echo quick > q1"), say(""), say("")]) as engine:
         one, other = await begin_session(engine, work), await begin_session(engine, work)
         await engine.send(one, commands.Send(text="slow"))
-        while not (work / "s1").exists():  # noqa: ASYNC110 - a file of another process
-            await asyncio.sleep(0.01)
+        await eventually((work / "s1").exists, "the slow command")
         (work / "s1").unlink()
         await play_turn(engine, other, "quick")
         (work / "go").touch()

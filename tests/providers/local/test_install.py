@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.patience import PATIENCE, eventually
 from tests.providers.local.wheels import index, offline
 
 from sylph.core.errors import UserError
@@ -146,11 +147,10 @@ async def test_a_killed_install_leaves_nothing_behind(tmp_path: Path, wheels: Pa
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", KILLED, str(wheels), str(folder), env=env, stdout=asyncio.subprocess.DEVNULL
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await held.wait()
             process.send_signal(signal.SIGKILL)
             await process.wait()
-            while list(folder.glob(".staging-*")):  # noqa: ASYNC110 - a folder of another process
-                await asyncio.sleep(0.02)
+        await eventually(lambda: not list(folder.glob(".staging-*")), "the end of what was begun")
     assert [path.name for path in folder.iterdir()] == ["install.lock"]
     assert await bring(folder, wheels) == ["runtime"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.patience import eventually
 from tests.providers.local.test_gguf import model as model_file
 from tests.small_model import is_alive, lent, needs_model
 
@@ -31,12 +32,6 @@ def copied(model: LocalModelInfo, path: Path, change: Callable[[bytes], bytes]) 
     return path
 
 
-async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not met():  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
-
-
 def test_one_core_is_left_to_others() -> None:
     assert [thread_count(0, cores) for cores in (1, 2, 8)] == [1, 1, 7]
     assert thread_count(3, 8) == 3
@@ -53,21 +48,21 @@ async def test_many_share_one_and_the_last_one_ends_it(endpoint: LocalEndpoint) 
     await asyncio.sleep(0.2)
     assert is_alive(pid)
     borrowed[0][1].release()
-    await until(lambda: not is_alive(pid))
-    await until(lambda: not list((endpoint.folder / RUN_FOLDER).glob("*.json")))
+    await eventually(lambda: not is_alive(pid))
+    await eventually(lambda: not list((endpoint.folder / RUN_FOLDER).glob("*.json")))
 
 
 @needs_model
 async def test_one_that_has_died_is_started_again(endpoint: LocalEndpoint) -> None:
     address, lease = await borrow_runtime(endpoint, small(endpoint))
     await (await asyncio.create_subprocess_exec("kill", "-9", str(address.pid))).wait()
-    await until(lambda: not is_alive(address.pid))
+    await eventually(lambda: not is_alive(address.pid))
     other, another = await borrow_runtime(endpoint, small(endpoint))
     assert other.pid != address.pid
     assert other.key != address.key
     lease.release()
     another.release()
-    await until(lambda: not is_alive(other.pid))
+    await eventually(lambda: not is_alive(other.pid))
 
 
 @needs_model
@@ -83,7 +78,7 @@ async def test_nobody_gets_in_without_the_key(endpoint: LocalEndpoint, client: H
     files = [*(endpoint.folder / RUN_FOLDER).iterdir()]
     assert not [path for path in files if path.stat().st_mode & 0o077]
     lease.release()
-    await until(lambda: not is_alive(address.pid))
+    await eventually(lambda: not is_alive(address.pid))
 
 
 @needs_model
@@ -132,13 +127,13 @@ def other(folder: Path, loads: str) -> tuple[LocalEndpoint, LocalModelInfo, Path
 
 async def test_one_that_is_not_waited_for_any_more_is_not_loaded_to_its_end(tmp_path: Path) -> None:
     """While it loads no other thread of it can move, as is so with the real one."""
-    endpoint, model, noted = other(tmp_path, "ctypes.PyDLL(None).sleep(60)")
+    endpoint, model, noted = other(tmp_path, "ctypes.PyDLL(None).sleep(600)")
     starting = asyncio.create_task(borrow_runtime(endpoint, model))
-    await until(lambda: noted.exists() and noted.read_text() != "")
+    await eventually(lambda: noted.exists() and noted.read_text() != "")
     pid = int(noted.read_text())
     assert is_alive(pid)
     starting.cancel()
-    await until(lambda: not is_alive(pid))
+    await eventually(lambda: not is_alive(pid))
 
 
 @pytest.mark.parametrize(("number", "why"), [(4, "too old"), (9, "not be enough memory"), (11, "may be damaged")])

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import eventually, eventually_true
 from tests.small_model import is_alive, lent, needs_model, worked
 
 from sylph.core.errors import ProviderError
@@ -45,10 +45,7 @@ def address(endpoint: LocalEndpoint) -> Generator[RuntimeAddress, None, None]:
     found, lease = asyncio.run(borrow_runtime(endpoint, model))
     yield found
     lease.release()
-    end = time.monotonic() + 10
-    while is_alive(found.pid):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    eventually_true(lambda: not is_alive(found.pid), "the end of the runtime")
 
 
 async def told(provider: LocalProvider, text: str) -> list[Chunk]:
@@ -92,9 +89,7 @@ async def test_a_runtime_that_is_not_asked_is_let_go(tmp_path: Path, client: Htt
     provider = LocalProvider(lent(tmp_path / "local", idle_seconds=0.2), client)
     await told(provider, "Say yes.")
     run = tmp_path / "local" / "run"
-    async with asyncio.timeout(10):
-        while list(run.glob("*.json")):  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
+    await eventually(lambda: not list(run.glob("*.json")), "the end of the runtime")
     assert isinstance((await told(provider, "Say yes."))[-1], ModelReply)
     await provider.close()
 
@@ -186,10 +181,10 @@ def check(text: str) -> None:
 
 async def is_quiet(pid: int) -> None:
     """Waits until a process does nothing for a while."""
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
+
+    async def quiet() -> bool:
         before = worked(pid)
         await asyncio.sleep(0.3)
-        if worked(pid) - before <= 1:
-            return
-    raise AssertionError("it goes on")
+        return worked(pid) - before <= 1
+
+    await eventually(quiet, "a process that does nothing")

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.net.servers import OK, serving
+from tests.patience import eventually
 from tests.tools.desk import Desk, refused
 from tests.tools.web.servers import moved, page, site
 
@@ -166,9 +167,7 @@ async def test_a_browser_that_is_not_used_is_closed(desk: Desk, tmp_path: Path) 
     async with site(index=page(FORM)) as place:
         await desk.use(build_browse_tool(browsers), action="open", url=place.url)
         assert users(desk.private)
-        async with asyncio.timeout(10):
-            while browsers.find("s") or users(desk.private):  # noqa: ASYNC110 - processes tell nobody that they end
-                await asyncio.sleep(0.05)
+        await eventually(lambda: not browsers.find("s") and not users(desk.private), "the end of the browser")
         with refused("no_page"):
             await desk.use(build_browse_tool(browsers), action="read")
     await browsers.close()
@@ -180,6 +179,8 @@ async def test_a_browser_that_was_killed_can_be_opened_again(desk: Desk, tool: T
         await desk.use(tool, action="open", url=place.url)
         for pid in users(desk.private):
             os.kill(pid, signal.SIGKILL)
+        await eventually(lambda: not users(desk.private), "the end of the browser")
+        # Its other end notices it in this process, a moment later.
         await asyncio.sleep(0.3)
         with refused("no_page"):
             await desk.use(tool, action="read")

@@ -49,7 +49,7 @@ def _sandbox_text(told: dict[str, Any]) -> str:
 def status_lines(facts: dict[str, Any]) -> list[str]:
     """The status as a person reads it."""
     rows = [
-        *([["server", facts["server"].told]] if facts["server"] else []),
+        *([["server", facts["server"].description]] if facts["server"] else []),
         ["model", facts["model"] or "none found (sylph doctor)"],
         ["mode", facts["mode"]],
         ["sandbox", _sandbox_text(facts["sandbox"])],

@@ -30,7 +30,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "serve": CommandEntry("serve_commands.serve", "Serve the API, for programs and browsers."),
     "token": CommandEntry("serve_commands.access_token", "Make, list and revoke tokens for the server."),
     "remote": CommandEntry(
-        "setup.remote", "Show, set and try the git remote of this folder: address, identity, SSH key."
+        "cli.commands.setup.remote", "Show, set and try the git remote of this folder: address, identity, SSH key."
     ),
     "session": CommandEntry("cli.commands.session.group", "List, show, rename, fork, export … sessions."),
     "task": CommandEntry("cli.commands.session.task", "List, show and replay the turns that were run."),

@@ -1,6 +1,7 @@
 """Connecting to a service: a key that is saved, a login, or another tool's."""
 
 import asyncio
+import signal
 import sys
 import webbrowser
 from collections.abc import Awaitable, Callable
@@ -173,13 +174,21 @@ def _save_credential(config: Config, entry: CredentialEntry, secret: bytes) -> C
 
 def _run_with_client(config: Config, work: Callable[[HttpClient], Awaitable[T]]) -> T:
     async def whole() -> T:
+        mine = asyncio.current_task()
+        assert mine
+        # Only a handler of the loop's own wakes it up in any case: a Ctrl-C that came just as it began to wait for the
+        # browser would otherwise be heard with the next event, which may never come.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, mine.cancel)
         client = HttpClient(proxies=build_proxies(config))
         try:
             return await work(client)
         finally:
             await client.close()
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _credential_store(config: Config) -> CredentialStore:
