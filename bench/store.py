@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.measure import Row, home
 from sylph.core import facts
 from sylph.core.clock import SystemClock
+from sylph.core.events import Fact
 from sylph.engine.log.event_bus import EventBus
 from sylph.engine.log.hash_chain import PendingFact
 from sylph.engine.log.lease import SessionLease
@@ -72,7 +73,7 @@ def _raw(path: Path, count: int) -> float:
 
 def _turn(number: int) -> list[PendingFact]:
     turn = f"t{number}"
-    new: list[facts.Fact] = [
+    new: list[Fact] = [
         facts.InputReceived(id=f"i{number}", text="please do something useful " * 5),
         facts.TurnStarted(input=f"i{number}"),
     ]

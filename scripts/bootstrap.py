@@ -32,6 +32,16 @@ WEB = ROOT / "web" / "build.py"
 # A real model for the tests, as `sylph models install small` brings it; in a folder of its own, as there.
 MODEL = VENV / "local"
 MODEL_LOCKS = {name: f"src/sylph/providers/local/{name}.lock" for name in ("runtime", "small")}
+# Programs that tests need, with the package of Debian and its kin that has each.
+PROGRAMS = {
+    "chromium": "chromium",
+    "curl": "curl",
+    "git": "git",
+    "jq": "jq",
+    "ssh": "openssh-client",
+    "strace": "strace",
+    "tmux": "tmux",
+}
 NO_NETWORK = re.compile("failed to fetch|connection|dns error|timed out|could not find a version|no solution found")
 
 
@@ -118,6 +128,21 @@ def install(need: str) -> None:
     UNFINISHED.unlink()
     if need == "check":
         install_model()
+        install_programs()
+
+
+def install_programs() -> None:
+    """What tests need of the system, where we may install it; a test that lacks its program says so."""
+    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+    if not missing or os.geteuid() != 0 or not shutil.which("apt-get"):
+        return
+    with step(f"for the tests: {', '.join(missing)}"):
+        try:
+            run("apt-get", "update", "-qq")
+            os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+            run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing)
+        except SetupError as error:
+            say(f"  not installed: {error}")
 
 
 def build_web() -> None:

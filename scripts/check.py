@@ -3,6 +3,7 @@
     ./check             format, lint, types, imports, then all tests
     ./check fast        without the tests
     ./check fix         format the code and fix what ruff can fix
+    ./check all         everything: also the long tests in a browser and the long proofs
     ./check app         the browser app: types, lint, unit tests, and the tests in a browser
     ./check ARGUMENTS   only pytest, with these arguments
 
@@ -13,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,11 +27,14 @@ STATIC = {
     "lint": ("ruff", "check", "--quiet"),
     "types": ("basedpyright", "--warnings"),
     "imports": ("lint-imports", "--no-logo"),
+    "names and sizes": ("python", "scripts/check_house.py"),
     "app, types": ("python", "web/build.py", "types"),
     "app, lint": ("python", "web/build.py", "lint"),
     "app, tests": ("python", "web/build.py", "test"),
 }
 APP = {name: command for name, command in STATIC.items() if name.startswith("app")}
+# The quick ones first.
+PROOFS = ("sandbox", "secrets", "budget", "crash")
 FIX = {
     "format": ("ruff", "format"),
     "fix": ("ruff", "check", "--fix"),
@@ -44,17 +49,23 @@ def main(arguments: list[str]) -> int:
         case ["fast" | "fix" as which]:
             return bool(failures(STATIC if which == "fast" else FIX))
         case ["app"]:
-            return bool(failures(APP)) or call("pytest", "-n", "2", "--dist", "worksteal", "--quiet", "tests/browser")
+            return bool(failures(APP)) or run_tests("tests/browser")
+        case ["all"]:
+            failed = failures(STATIC)
+            # Named by itself, the folder runs its long tests too.
+            tested = run_tests("tests", "tests/browser", failed=failed)
+            return tested or bool(failures({f"prove {name}": ("sylph", "prove", name) for name in PROOFS}) or failed)
         case []:
             failed = failures(STATIC)
-            if not any((ROOT / "tests").rglob("test_*.py")):
-                print("== tests: there are none yet")
-                return bool(failed)
-            print(f"== tests{' (failed before them: ' + ', '.join(failed) + ')' if failed else ''}", flush=True)
-            # Whoever is done takes from the other: tests differ much in the time they take.
-            return call("pytest", "-n", "2", "--dist", "worksteal", "--quiet") or bool(failed)
+            return run_tests(failed=failed) or bool(failed)
         case _:
             return call("pytest", *arguments)
+
+
+def run_tests(*paths: str, failed: Sequence[str] = ()) -> int:
+    print(f"== tests{' (failed before them: ' + ', '.join(failed) + ')' if failed else ''}", flush=True)
+    # Whoever is done takes from the other: tests differ much in the time they take.
+    return call("pytest", "-n", "2", "--dist", "worksteal", "--quiet", *paths)
 
 
 def failures(steps: dict[str, tuple[str, ...]]) -> list[str]:

@@ -29,9 +29,20 @@ MOST_FILES = 13
 # Folders that hold more, and why.
 CROWDED: dict[str, tuple[int, str]] = {}
 # Files that are longer, and why.
-LONG_FILES: dict[str, tuple[int, str]] = {}
-# Lines of a room, blank ones and comments counted.
-ROOMS: dict[str, int] = {}
+LONG_FILES: dict[str, tuple[int, str]] = {
+    "engine/runtime/runtime.py": (510, "three objects in one: sessions, reading, upkeep; to be taken apart"),
+    "engine/turn/session.py": (515, "settings and questions could leave it; to be taken apart"),
+    "web/src/log/events.ts": (620, "written by scripts/reference from the declarations of the facts"),
+}
+# Lines of a room, blank ones and comments counted: what it has today, and a little room to move.
+ROOMS: dict[str, int] = {
+    "core": 3_300,
+    "engine": 15_700,
+    "providers": 10_200,
+    "tools": 13_600,
+    "interfaces": 25_800,
+    "features": 4_500,
+}
 
 # A function named by one of these says what it returns, and not what it does.
 PARTICIPLE = re.compile(

@@ -23,8 +23,9 @@ from sylph.config import load_config
 from sylph.core import commands, facts, signals
 from sylph.core.events import Event, EventBody
 from sylph.core.facts.delivery import DeliveryConfirmed
+from sylph.core.permission.types import Mode
 from sylph.core.tool import ImageData
-from sylph.engine.turn.runtime import NewSession
+from sylph.engine.runtime.runtime import NewSession
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "tests" / "recordings"
@@ -77,7 +78,7 @@ class Stage:
     session: str = ""
     after: int = 0
 
-    async def begin(self, *, mode: facts.Mode = "trust", model: str = "big") -> None:
+    async def begin(self, *, mode: Mode = "trust", model: str = "big") -> None:
         new = NewSession(workspace=WORKSPACE, model=f"openai/{model}", mode=mode)
         self.session = await self.app.runtime.create_session(new)
 

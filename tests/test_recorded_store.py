@@ -9,7 +9,8 @@ from tests.model_server import ModelServer, say
 from sylph.app import App, build_app
 from sylph.config import load_config
 from sylph.core.commands import Continue
-from sylph.core.facts import FACTS, TurnEnded
+from sylph.core.facts import FACTS
+from sylph.core.facts.turn import TurnEnded
 from sylph.providers.replay_providers import create_replay_providers
 from sylph.replay.player import load_recording, replay_session
 
@@ -24,6 +25,8 @@ UNREPLAYED = {"erased", "left_open"}
 def home(tmp_path: Path) -> Path:
     with tarfile.open(STORE) as packed:
         packed.extractall(tmp_path, filter="data")
+    # Where the recorded sessions worked.
+    Path("/tmp/sylph-recording").mkdir(exist_ok=True)
     return tmp_path
 
 
@@ -61,7 +64,6 @@ async def test_the_turn_that_was_killed_goes_on_with_the_true_result(home: Path)
         config = home / "config.toml"
         old = next(line for line in config.read_text().splitlines() if line.startswith("base_url"))
         config.write_text(config.read_text().replace(old, f'base_url = "{server.url}"'))
-        Path("/tmp/sylph-recording").mkdir(exist_ok=True)
         async with opened(home) as app:
             session = next(each.id for each in await app.runtime.list_sessions() if each.title == "left_open")
             await app.runtime.send(session, Continue())

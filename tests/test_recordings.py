@@ -6,7 +6,9 @@ import pytest
 
 from sylph.app import build_app
 from sylph.config import load_config
-from sylph.core.facts import FACTS, ModelFailed, TurnEnded
+from sylph.core.facts import FACTS
+from sylph.core.facts.model import ModelFailed
+from sylph.core.facts.turn import TurnEnded
 from sylph.engine.log.hash_chain import event_from_record
 from sylph.providers.replay_providers import create_replay_providers
 from sylph.replay.player import RecordedSession, parse_recording, replay_session

@@ -30,7 +30,7 @@ from sylph.compose.models import build_model_sources, missing_steps
 from sylph.config import Config
 from sylph.core.commands import SetBudget, SetMode, SetModel, SetRole, SetSandbox
 from sylph.core.errors import NoModel, ProviderError, UserError
-from sylph.core.facts import Mode
+from sylph.core.permission.types import Mode
 from sylph.core.plugin import Plugin
 from sylph.core.text.formatting import count_noun
 from sylph.core.text.suggestion import suggest_word
@@ -41,8 +41,8 @@ from sylph.engine.folds.session_state import SessionState
 from sylph.engine.log.search import LogSearch
 from sylph.engine.model.gateway import ModelGateway
 from sylph.engine.model.routes import FALLBACK, MAIN, ROLES, UNSHARED_ROLES
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn.agent_loop import is_chat_only
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.features.identity import identity_notes
 from sylph.features.scout import workspace_notes
 from sylph.features.telemetry.listener import TelemetryListener

@@ -11,15 +11,17 @@ from sylph.core.errors import ProviderError
 from sylph.core.events import Event
 from sylph.core.facts.budget import Budget
 from sylph.core.messages import ToolCall, Usage
+from sylph.core.permission.types import Mode
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ArgumentsChunk, Chunk, ModelInfo, ModelReply, ModelRequest, TextChunk
 from sylph.core.tool import Tool
 from sylph.engine.budget.ledger import SharedBudgetLedger
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
 from sylph.engine.redact.redactor import NoRedaction
+from sylph.engine.runtime.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.undo.workspace_scan import CheckpointPolicy
 
 ScriptLine = ModelReply | ProviderError | Callable[[ModelRequest], ModelReply]
@@ -138,7 +140,7 @@ def scripted_runtime(  # noqa: PLR0913 - what a test may choose, all of it optio
     return Runtime(EventLog.open(store), parts, clock)
 
 
-async def begin_session(runtime: Runtime, workspace: Path, *, mode: facts.Mode = "trust") -> str:
+async def begin_session(runtime: Runtime, workspace: Path, *, mode: Mode = "trust") -> str:
     return await runtime.create_session(NewSession(workspace=workspace, model="scripted/model", mode=mode))
 
 

@@ -8,7 +8,7 @@ from tests.flows.program import Sylph
 from tests.model_server import say
 
 from sylph.core import facts
-from sylph.core.facts import Fact
+from sylph.core.events import Fact
 from sylph.engine.log.hash_chain import PendingFact
 from sylph.engine.log.store import EventLog
 

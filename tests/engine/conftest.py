@@ -9,7 +9,7 @@ from tests.engine.replays import replay_home
 
 from sylph.core.clock import Clock
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from sylph.core import facts
 from sylph.core.events import Event, Fact
+from sylph.core.facts.turn import InputDelivery
 from sylph.core.messages import Usage
 from sylph.engine.folds.history import HISTORY_FOLD, ConversationHistory, rebuild_history
 from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
@@ -46,7 +47,7 @@ class Life:
         return self
 
     def _send(self, number: int) -> None:
-        delivery: facts.InputDelivery = "follow" if number == 1 else "start"
+        delivery: InputDelivery = "follow" if number == 1 else "start"
         text = f"message {self.summary.inputs} " * (number + 1)
         self.write(facts.InputReceived(id=f"i{self.summary.inputs + 1}", text=text, delivery=delivery))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sylph.core.provider import Provider
 from sylph.engine.log.hash_chain import is_erased
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.runtime import RuntimeParts
+from sylph.engine.runtime.runtime import RuntimeParts
 from sylph.replay.player import RecordedSession, ReplayResult, load_recording, replay_session
 from sylph.testing import ScriptedProvider
 

@@ -10,7 +10,7 @@ from sylph.core.events import Event, EventBody
 from sylph.core.plugin import ContextNote, Plugin, PrepareContext
 from sylph.core.provider import Chunk, ModelRequest, TextChunk
 from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult, UserQuestion
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.testing import ScriptedProvider, ScriptLine, say
 
 B = TypeVar("B", bound=EventBody)

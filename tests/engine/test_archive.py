@@ -9,7 +9,7 @@ from sylph.core import commands
 from sylph.core.errors import UserError
 from sylph.core.history_search import HistoryQuery
 from sylph.engine.log.search import LogSearch
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.testing import begin_session, call_tool, play_turn, say, scripted_runtime
 
 

@@ -17,7 +17,7 @@ from sylph.core.events import Event
 from sylph.core.facts.budget import Budget, BudgetCaps, BudgetExceeded, BudgetStopped, BudgetWarned, LabelCaps
 from sylph.core.messages import Usage
 from sylph.core.provider import Chunk, ModelReply, ModelRequest, TextChunk
-from sylph.engine.turn.runtime import NewSession, Runtime
+from sylph.engine.runtime.runtime import NewSession, Runtime
 from sylph.testing import FakeClock, ScriptedProvider, begin_session, call_tool, play_turn, say, scripted_runtime
 
 DOLLAR = 1_000_000

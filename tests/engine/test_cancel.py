@@ -13,9 +13,10 @@ from sylph.core import commands, facts, signals
 from sylph.core.errors import ProviderError, UserError
 from sylph.core.plugin import ContextNote, Plugin, PrepareContext
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn.agent_loop import CompactionLimits, TurnLimits
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.testing import begin_session, call_tool, call_tools, say, scripted_runtime
 
 Reach = Callable[[], Awaitable[object]]

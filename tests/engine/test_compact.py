@@ -14,10 +14,10 @@ from sylph.core.errors import ProviderError
 from sylph.core.messages import Message, Usage
 from sylph.core.provider import Chunk, ModelReply, ModelRequest
 from sylph.engine.folds.history import ConversationHistory, HistoryEntry
+from sylph.engine.runtime.runtime import Runtime
 from sylph.engine.turn import compaction
 from sylph.engine.turn.agent_loop import TurnLimits
 from sylph.engine.turn.compaction import CompactionError, CompactionLimits
-from sylph.engine.turn.runtime import Runtime
 from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, call_tools, say, scripted_runtime
 
 LONG = "All work and no play makes a dull boy. " * 60

@@ -17,6 +17,9 @@ from sylph.core import commands, facts
 from sylph.core.command_run import BackgroundJob
 from sylph.core.errors import ErrorReport
 from sylph.core.events import Event, Fact, UnreadableRecord
+from sylph.core.facts.tool_call import RecoveryMethod
+from sylph.core.facts.turn import TurnOutcome
+from sylph.core.permission.types import Decision
 from sylph.diagnosis.checks import CHECKS, diagnose_session
 from sylph.diagnosis.collect import examine_session, journal_states
 from sylph.diagnosis.finding import DiagnosisFinding, LiveSessionInfo
@@ -46,11 +49,11 @@ def failed(kind: str, *, retry: int | None = None) -> facts.ModelFailed:
     return facts.ModelFailed(model="m/m", trouble=ErrorReport(kind, "It did not work."), attempt=1, retry_ms=retry)
 
 
-def decided(decision: facts.Decision = "allow") -> facts.ToolDecided:
+def decided(decision: Decision = "allow") -> facts.ToolDecided:
     return facts.ToolDecided(call="t1_c1", decision=decision, reason="", by="mode", effect="write", risk="safe")
 
 
-def started(recourse: facts.RecoveryMethod = "by_content") -> facts.ToolStarted:
+def started(recourse: RecoveryMethod = "by_content") -> facts.ToolStarted:
     return facts.ToolStarted(call="t1_c1", effect="write", recourse=recourse)
 
 
@@ -59,7 +62,7 @@ def finished(kind: str = "") -> facts.ToolFinished:
     return facts.ToolFinished(call="t1_c1", ok=not kind, output="…", trouble=trouble)
 
 
-def ended(outcome: facts.TurnOutcome, kind: str = "") -> facts.TurnEnded:
+def ended(outcome: TurnOutcome, kind: str = "") -> facts.TurnEnded:
     return facts.TurnEnded(outcome=outcome, trouble=ErrorReport(kind, "This is why.") if kind else None)
 
 

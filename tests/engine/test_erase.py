@@ -9,7 +9,7 @@ from tests.engine.stage import TOOLS, story
 from sylph.core import commands
 from sylph.core.errors import UserError
 from sylph.core.provider import ModelReply
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.testing import begin_session, call_tool, play_turn, say, scripted_runtime
 
 SECRET = 'hunter2"\\ü'

@@ -13,6 +13,7 @@ from tests.engine.stage import TOOLS, Props, Put, bodies, put, results, said, se
 from sylph.core import commands, facts, signals
 from sylph.core.errors import NotFound, ToolError, UserError
 from sylph.core.messages import ToolCall
+from sylph.core.permission.types import Mode
 from sylph.core.plugin import Plugin
 from sylph.core.provider import ModelReply
 from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult
@@ -21,7 +22,7 @@ from sylph.engine.calls.truncate import truncate_output
 from sylph.engine.commands.runner_client import RunnerClient
 from sylph.engine.log.store import EventLog
 from sylph.engine.model.gateway import ModelGateway
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.testing import ScriptedProvider, begin_session, call_tool, call_tools, play_turn, say, scripted_runtime
 
 
@@ -29,7 +30,7 @@ def _raw(name: str, arguments: str) -> ModelReply:
     return ModelReply(text="", finish="calls", calls=(ToolCall("x", name, arguments),))
 
 
-async def _result(home: Path, reply: ModelReply, *tools: Tool, mode: facts.Mode = "trust") -> facts.ToolFinished:
+async def _result(home: Path, reply: ModelReply, *tools: Tool, mode: Mode = "trust") -> facts.ToolFinished:
     async with scripted_runtime(home, [reply, say("Done.")], tools=(*TOOLS, *tools)) as engine:
         session = await begin_session(engine, home, mode=mode)
         (result,) = results(await said(engine, session, "go"))

@@ -11,6 +11,7 @@ from tests.engine.plausible import Life, Move, moves, rebuilt
 
 from sylph.core import facts
 from sylph.core.events import Event, Fact, UnreadableRecord
+from sylph.core.facts.turn import PlanStep
 from sylph.core.messages import Message
 from sylph.engine.folds.fold import Fold
 from sylph.engine.folds.history import HISTORY_FOLD, NO_RESULT, ConversationHistory
@@ -128,5 +129,5 @@ def test_what_a_session_costs_is_unknown_until_something_is_known() -> None:
 
 
 def test_the_plan_is_the_last_one_told() -> None:
-    one, two = (facts.PlanUpdated(steps=(facts.PlanStep(text),)) for text in ("look", "act"))
+    one, two = (facts.PlanUpdated(steps=(PlanStep(text),)) for text in ("look", "act"))
     assert _fold(SESSION_FOLD, _events(one, two)).plan == two.steps

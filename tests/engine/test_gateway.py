@@ -16,7 +16,8 @@ from sylph.core.messages import Message, Usage
 from sylph.core.provider import ArgumentsChunk, Chunk, KeepAlive, ModelInfo, ModelRequest, ReasoningChunk, TextChunk
 from sylph.engine.model.circuit_breaker import CircuitBreaker
 from sylph.engine.model.concurrency_limit import ConcurrencyLimiter
-from sylph.engine.model.gateway import CallReporter, ModelAnswer, ModelCall, ModelGateway, RetryPolicy, compute_cost
+from sylph.engine.model.gateway import CallReporter, ModelAnswer, ModelCall, ModelGateway, compute_cost
+from sylph.engine.model.retry import RetryPolicy
 from sylph.testing import FakeClock, ScriptedProvider, ScriptLine, say
 
 QUICK = RetryPolicy(base=0.001, first_seconds=60.0, idle_seconds=60.0)

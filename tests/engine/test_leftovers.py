@@ -22,8 +22,9 @@ from sylph.engine.commands.jobs import SessionJobs
 from sylph.engine.commands.journal_reader import read_journal
 from sylph.engine.commands.runner_client import RunnerClient
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn.session import Session
 from sylph.engine.turn.turn_context import TurnContext
 from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, play_turn, say, scripted_runtime

@@ -24,7 +24,7 @@ from sylph.engine.log import schema, verify
 from sylph.engine.log.hash_chain import PendingFact
 from sylph.engine.log.store import EventLog
 from sylph.engine.model.gateway import ModelGateway
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 
 
 @pytest.fixture

@@ -26,9 +26,10 @@ from sylph.core.plugin import Plugin
 from sylph.diagnosis.checks import diagnose_session
 from sylph.diagnosis.finding import LiveSessionInfo
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn import outbox
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, call_tools, play_turn, say
 from sylph.tools.notify import NOTIFY
 

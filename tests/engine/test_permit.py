@@ -15,7 +15,7 @@ from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolRes
 from sylph.engine.calls.permission import ApprovalSettings
 from sylph.engine.log.store import EventLog
 from sylph.engine.model.gateway import ModelGateway
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.testing import ScriptedProvider, begin_session, call_tool, call_tools, say, scripted_runtime
 
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sylph.core.facts import Decision, Effect, Mode, Risk
 from sylph.core.permission.rules import STRICTNESS, RuleSubject, WorkspaceRules, find_rule, unexpired_rules
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Decision, Effect, Mode, PermissionRule, Risk
 from sylph.core.tool import CallAssessment
 from sylph.engine.calls import grant_scope
 from sylph.engine.calls.policy import MODE_DECISIONS, MODES_BY_FREEDOM, PolicyGuard, PolicyInput, evaluate_policy

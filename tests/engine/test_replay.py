@@ -16,8 +16,8 @@ from sylph.core.events import Fact, encode_body
 from sylph.core.plugin import Plugin
 from sylph.engine.calls.executor import CallLimits
 from sylph.engine.log.hash_chain import LogRecord, chain_hash, data_commitment, event_from_record
+from sylph.engine.runtime.runtime import RuntimeParts
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import RuntimeParts
 from sylph.replay import player as replaying
 from sylph.replay.player import RecordedSession, ReplayResult, load_recording, parse_recording, replay_session
 from sylph.testing import begin_session, call_tool, call_tools, play_turn, say, scripted_runtime

@@ -12,14 +12,15 @@ from tests.engine.stage import SILENCE, TOOLS, Props, Say, Stuck, bodies, noting
 
 from sylph.core import commands, facts
 from sylph.core.errors import LogConflict, SessionBusy, UserError
+from sylph.core.permission.types import Mode
 from sylph.core.tool import Tool, ToolContext, ToolResult
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.testing import ScriptedProvider, ScriptLine, begin_session, call_tool, call_tools, say, scripted_runtime
 
 OTHER_TOOLS = pytest.mark.unreplayed("the second process has other tools than the first")
 
 
-async def _left(home: Path, *lines: ScriptLine, at: str = "began", mode: facts.Mode = "trust") -> tuple[str, Props]:
+async def _left(home: Path, *lines: ScriptLine, at: str = "began", mode: Mode = "trust") -> tuple[str, Props]:
     """A session whose turn was open when its runtime was closed."""
     props = Props()
     async with scripted_runtime(home, lines, tools=props.tools) as engine:

@@ -14,7 +14,7 @@ from sylph.core import commands, facts
 from sylph.core.errors import NotFound, SessionBusy, StoreError, UserError
 from sylph.core.ids import ALPHABET
 from sylph.engine.log.lease import SessionLease, holder_pid
-from sylph.engine.turn.runtime import NewSession
+from sylph.engine.runtime.runtime import NewSession
 from sylph.features.scout import workspace_notes
 from sylph.testing import begin_session, play_turn, say, scripted_runtime
 

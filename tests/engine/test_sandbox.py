@@ -14,8 +14,8 @@ from tests.plain_user import ignores_modes, rerun_as_plain_user
 
 from sylph.core.command_run import CommandResult, CommandSpec, SandboxWrapper
 from sylph.core.errors import CallRefused, ToolError, UserError
-from sylph.core.facts import Effect
 from sylph.core.permission.secret_names import SECRET_FILE_NAMES
+from sylph.core.permission.types import Effect
 from sylph.engine.commands.runner_client import JournaledCommands, RunnerClient
 from sylph.engine.sandbox import (
     CommandRights,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sylph.core import facts, signals
-from sylph.core.events import Event, EventBody, Signal
+from sylph.core.events import Event, EventBody, Fact, Signal
 from sylph.engine.folds import partial_output
 from sylph.engine.folds.partial_output import PartialOutput
 from sylph.engine.log.event_bus import EventBus, SessionLiveOutput
@@ -22,7 +22,7 @@ SHOWN: dict[str, Signal] = {
     "s": signals.Progress(text="slow"),
     "a": signals.ArgsDelta(index=0, name="", text="{"),
 }
-WRITTEN: dict[str, facts.Fact] = {
+WRITTEN: dict[str, Fact] = {
     "e": facts.ModelResponded(model="m", text="whole", finish="stop"),
     "q": facts.ModelRequested(model="m", round=1),
     "f": facts.ToolFinished(call="c", ok=True, output="all"),
@@ -60,7 +60,7 @@ class Story:
         self.unfinished.add_signal(signal)
         self.bus.publish(Event(session=SESSION, seq=0, ts=0, body=signal))
 
-    def _write(self, fact: facts.Fact) -> None:
+    def _write(self, fact: Fact) -> None:
         self.disk.append(Event(session=SESSION, seq=len(self.disk) + 1, ts=0, body=fact))
 
     def _tell(self) -> None:

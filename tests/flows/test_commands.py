@@ -311,7 +311,7 @@ async def test_light_commands_import_no_heavy_library(sylph: Sylph, model: Model
     await model([say("Hello.")])
     done = await sylph.run("-m", "openai/scripted", "hello", PYTHONPROFILEIMPORTTIME="1")
     imported = {line.rpartition("|")[2].strip() for line in done.err.splitlines() if "|" in line}
-    assert "sylph.engine.turn.runtime" in imported
+    assert "sylph.engine.runtime.runtime" in imported
     assert not imported & {"rich", "prompt_toolkit", "tomlkit", "httpx"}
 
 

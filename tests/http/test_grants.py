@@ -11,8 +11,9 @@ from tests.patience import PATIENCE
 from sylph.app import App, build_app
 from sylph.config import load_config
 from sylph.core.commands import Answer, Send
-from sylph.core.facts import Asked, TurnEnded
-from sylph.engine.turn.runtime import NewSession
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import TurnEnded
+from sylph.engine.runtime.runtime import NewSession
 
 API = "/api/v1"
 WRITE = call("write", path="a.txt", content="a")

@@ -8,7 +8,7 @@ import pytest
 from tests.patience import PATIENCE, eventually
 
 from sylph.core.commands import Rename
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.http.hub.cursor import StreamCursor
 from sylph.interfaces.http.hub.frames import MultiplexedSseFraming, SessionSseFraming, WebSocketFraming
 from sylph.interfaces.http.hub.stream_hub import StreamHub, StreamTiming

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from sylph.core import facts, signals
 from sylph.core.errors import ErrorReport
 from sylph.core.events import Event, EventBody, UnreadableRecord
+from sylph.core.facts.turn import PlanStep
 from sylph.core.messages import Usage
 from sylph.engine.folds.session_state import OpenCall, SessionState
 from sylph.interfaces.text.render import StyledLine
@@ -86,7 +87,7 @@ def test_what_changes_is_noted() -> None:
     assert shown(facts.SessionMode(mode="plan", was="ask")) == ["mode is now plan for this session"]
     assert shown(facts.SessionModel(model="a/b", was="c/d")) == ["model is now a/b for this session"]
     assert shown(facts.TurnResumed(attempt=1)) == ["going on with an interrupted turn (attempt 1)"]
-    assert shown(facts.PlanUpdated(steps=(facts.PlanStep("one"),))) == ["  ○ one"]
+    assert shown(facts.PlanUpdated(steps=(PlanStep("one"),))) == ["  ○ one"]
 
 
 def test_the_plan_and_questions_show_themselves() -> None:

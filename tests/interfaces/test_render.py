@@ -3,7 +3,8 @@
 import pytest
 
 from sylph.core.errors import ErrorReport
-from sylph.core.facts import Asked, PlanStep, ToolCalled, ToolFinished
+from sylph.core.facts.tool_call import Asked, ToolCalled, ToolFinished
+from sylph.core.facts.turn import PlanStep
 from sylph.core.messages import Usage
 from sylph.core.permission.types import PermissionRule
 from sylph.interfaces.text.render import (

@@ -3,7 +3,7 @@ import pytest
 from tests.tools.desk import Desk, refused
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import PlanStep, PlanUpdated
+from sylph.core.facts.turn import PlanStep, PlanUpdated
 from sylph.engine.calls.judged_call import parse_arguments
 from sylph.tools.plan import PLAN
 

@@ -11,7 +11,7 @@ from sylph.engine.budget.ledger import SharedBudgetLedger
 from sylph.engine.calls.executor import CallLimits
 from sylph.engine.calls.permission import ApprovalSettings
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import RetryPolicy
+from sylph.engine.model.retry import RetryPolicy
 from sylph.engine.model.routes import ConfiguredRoutes
 from sylph.engine.redact.policy import RedactionPolicy as Hiding
 from sylph.engine.redact.redactor import Redactor

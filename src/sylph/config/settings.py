@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sylph.core.facts import Mode
 from sylph.core.permission.secret_names import SECRET_FILE_NAMES
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Mode, PermissionRule
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 NotifyOccasion = Literal["asked", "ended", "budget"]

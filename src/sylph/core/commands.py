@@ -2,9 +2,9 @@
 
 import msgspec
 
-from sylph.core.facts import InputDelivery, Mode
+from sylph.core.facts.turn import InputDelivery
 from sylph.core.messages import AnswerFormat, Image
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Mode, PermissionRule
 from sylph.core.tool import ImageData
 
 

@@ -9,9 +9,10 @@ from msgspec import Struct, field
 
 from sylph.core.command_run import BackgroundJobs, CommandRunner
 from sylph.core.errors import ErrorReport
-from sylph.core.facts import Effect, Fact, RecoveryMethod, Risk
+from sylph.core.events import Fact
 from sylph.core.facts.delivery import Notification
-from sylph.core.permission.types import NO_ACCESS, AccessSummary
+from sylph.core.facts.tool_call import RecoveryMethod
+from sylph.core.permission.types import NO_ACCESS, AccessSummary, Effect, Risk
 from sylph.core.provider import ToolSpec
 
 MAX_ITEM_CHARS, MAX_ITEMS = 500, 50

@@ -13,7 +13,7 @@ from sylph.engine.folds.history import HISTORY_FOLD
 from sylph.engine.folds.session_state import SESSION_FOLD
 from sylph.engine.log import lease, verify
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.replay import player as again
 from sylph.replay.player import ReplayDialects, ReplayResult
 

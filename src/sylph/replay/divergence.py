@@ -3,7 +3,7 @@
 import msgspec
 
 from sylph.core.events import UnreadableRecord
-from sylph.core.facts import ModelRequested
+from sylph.core.facts.model import ModelRequested
 from sylph.engine.log.hash_chain import LogRecord, event_from_record
 
 EXCERPT_CHARS = 40

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from sylph.core import commands, facts
 from sylph.core.events import Event, UnreadableRecord
-from sylph.core.facts import StateChanged, ToolFinished, TurnEnded
 from sylph.core.facts.budget import SessionBudget
 from sylph.core.facts.delivery import DeliveryAttempted, DeliveryConfirmed, DeliveryFailed
 from sylph.core.facts.file_change import FilesRestored, UndoStarted
+from sylph.core.facts.tool_call import ToolFinished
+from sylph.core.facts.turn import InputDelivery, StateChanged, TurnEnded
+from sylph.core.permission.types import Mode
 from sylph.engine.calls.interrupted_calls import DROPPED, is_interrupted_result
 from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
 
@@ -151,7 +153,7 @@ class _CauseFinder:
             case _:
                 return None
 
-    def _mode_came_late(self, seq: int, mode: facts.Mode, was: facts.Mode) -> bool:
+    def _mode_came_late(self, seq: int, mode: Mode, was: Mode) -> bool:
         """Whether what follows was decided under the old mode: the call was being looked at when the mode changed."""
         for event in self._events[seq:]:
             match event.body:
@@ -176,7 +178,7 @@ class _CauseFinder:
     def _explain_input(self, event: Event, body: facts.InputReceived) -> ExternalCause:
         start = body.delivery == "start"
         self._asked = self._asked or start
-        delivery: facts.InputDelivery = "steer" if start else body.delivery
+        delivery: InputDelivery = "steer" if start else body.delivery
         said = commands.Send(
             text=body.text,
             delivery=delivery,

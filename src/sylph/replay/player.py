@@ -21,23 +21,24 @@ from sylph.engine.log import export
 from sylph.engine.log.hash_chain import LogRecord, is_erased
 from sylph.engine.log.store import EventLog
 from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.replay import recorded_world
 from sylph.replay.divergence import Divergence
 from sylph.replay.external_facts import ExternalCause
 from sylph.replay.playback import Playback, ReplayLog
 from sylph.replay.recorded_budget import RecordedBudgetLedger
 from sylph.replay.recorded_courier import RecordedCourier
-from sylph.replay.recorded_undo import build_recorded_undo as files_served
-from sylph.replay.recorded_world import (
+from sylph.replay.recorded_provider import (
     RecordedClock,
     RecordedProvider,
     RecordedRedactor,
     RecordedRetryPolicy,
     RecordedRoutes,
-    RecordedTool,
+    recorded_cost,
 )
+from sylph.replay.recorded_undo import build_recorded_undo as files_served
+from sylph.replay.recorded_world import RecordedTool
 
 STALL = 10.0
 PAGE = 1000
@@ -131,7 +132,7 @@ class _Player:
             {name: RecordedProvider(name, dialects(name), playback) for name in names},
             RecordedRetryPolicy(playback=playback, failures=len(playback.events) + 1),
             self._clock,
-            partial(recorded_world.recorded_cost, playback),
+            partial(recorded_cost, playback),
             RecordedBudgetLedger(playback),
         )
         tools = tuple(RecordedTool(tool, playback).as_tool for tool in plugin.tools)

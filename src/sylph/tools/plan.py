@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import PlanStep, PlanUpdated, StepStatus
+from sylph.core.facts.turn import PlanStep, PlanUpdated, StepStatus
 from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult
 
 MOST = 50

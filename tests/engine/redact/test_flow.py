@@ -13,7 +13,7 @@ from sylph.core.provider import ModelReply, ModelRequest
 from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult
 from sylph.engine.redact.policy import RedactionPolicy
 from sylph.engine.redact.redactor import Redactor
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.engine.undo.workspace_scan import CheckpointPolicy
 from sylph.testing import (
     ScriptedProvider,

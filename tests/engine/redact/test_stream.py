@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sylph.core import facts, signals
-from sylph.core.events import Event
+from sylph.core.events import Event, Fact
 from sylph.engine.redact.event_redactor import EventRedactor
 from sylph.engine.redact.policy import RedactionPolicy
 from sylph.engine.redact.redactor import NoRedaction, Redactor
@@ -91,5 +91,5 @@ def test_without_a_veil_all_is_as_it_comes() -> None:
     assert StreamRestorer(NoRedaction()).restore_piece("⟦secret:x:0123456789⟧") == "⟦secret:x:0123456789⟧"
 
 
-def _event(body: signals.Signal | facts.Fact) -> Event:
+def _event(body: signals.Signal | Fact) -> Event:
     return Event(session="s", seq=0, ts=0, body=body)

@@ -23,7 +23,7 @@ from sylph.core.facts.file_change import (
 )
 from sylph.core.provider import ModelReply, ModelRequest
 from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.engine.turn.session_log import SessionLog
 from sylph.engine.undo.change_history import UndoRequest
 from sylph.engine.undo.content_store import FileContentStore

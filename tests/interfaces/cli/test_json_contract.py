@@ -12,7 +12,9 @@ import msgspec
 
 from sylph.core.errors import ErrorReport
 from sylph.core.events import Event, EventBody, UnreadableRecord, encode_event
-from sylph.core.facts import FACTS, PlanUpdated, ToolFinished
+from sylph.core.facts import FACTS
+from sylph.core.facts.tool_call import ToolFinished
+from sylph.core.facts.turn import PlanUpdated
 from sylph.core.signals import SIGNALS, TextDelta
 
 PINNED = Path(__file__).with_name("contract.json")

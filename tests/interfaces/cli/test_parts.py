@@ -4,7 +4,8 @@ import pytest
 
 from sylph.core.commands import Answer
 from sylph.core.errors import RETRYABLE_FAILURES, ErrorReport, LogConflict, SessionBusy, StoreError, UserError
-from sylph.core.facts import Asked, TurnEnded
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import TurnEnded
 from sylph.engine.folds.session_state import SessionState
 from sylph.interfaces.actions.config_file import change_setting, remove_setting, validate_config
 from sylph.interfaces.cli.chat.answer_input import AnswerInput

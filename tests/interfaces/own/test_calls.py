@@ -12,7 +12,7 @@ from sylph.core.errors import NoModel, ProviderError, SylphError, UserError
 from sylph.core.events import Event, UnreadableRecord
 from sylph.core.signals import TextDelta
 from sylph.core.tool import ImageData
-from sylph.engine.turn.runtime import NewSession, Runtime
+from sylph.engine.runtime.runtime import NewSession, Runtime
 from sylph.interfaces.local_socket import protocol
 from sylph.interfaces.local_socket.remote_runtime import RemoteApp, RemoteRuntime
 

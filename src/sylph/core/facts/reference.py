@@ -1,6 +1,7 @@
 """The reference of all events, made from their declarations: one JSON Schema, one page."""
 
 import inspect
+import re
 from typing import Any
 
 import msgspec
@@ -80,9 +81,7 @@ def _render_entry(body: type[EventBody]) -> list[str]:
 
 
 def _type_text(kind: Any) -> str:
-    text = inspect.formatannotation(kind)
-    for noise in ("typing.", "sylph.core.facts.", "sylph.core.errors.", "sylph.core.messages."):
-        text = text.replace(noise, "")
+    text = re.sub(r"\b(typing|sylph\.[a-z_.]+)\.(?=[A-Z])", "", inspect.formatannotation(kind))
     return text.replace("|", "\\|")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from sylph.core.events import Fact, Signal
-from sylph.core.facts import Answered, Asked
 from sylph.core.facts.delivery import Notification
+from sylph.core.facts.tool_call import Answered, Asked
 from sylph.core.messages import ToolCall
 from sylph.core.tool import CallAssessment
 from sylph.engine.calls.executor import ToolExecutor

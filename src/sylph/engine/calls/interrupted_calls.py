@@ -7,7 +7,7 @@ import signal
 from collections.abc import Awaitable, Container
 
 from sylph.core.errors import ErrorReport, SylphError
-from sylph.core.facts import ToolFinished
+from sylph.core.facts.tool_call import ToolFinished
 from sylph.core.tool import ToolResult
 from sylph.engine.commands.journal_reader import read_journal
 from sylph.engine.commands.processes import kill_marked

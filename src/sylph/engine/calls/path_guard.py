@@ -2,10 +2,9 @@
 
 from msgspec.structs import replace
 
-from sylph.core.facts import Decision
 from sylph.core.permission.path_policy import PathPolicy
 from sylph.core.permission.protected_path import ProtectionKind, find_protection
-from sylph.core.permission.types import Risk
+from sylph.core.permission.types import Decision, Risk
 from sylph.core.tool import CallAssessment
 from sylph.engine.calls.policy import PolicyGuard
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sylph.core import facts
 from sylph.core.errors import CallRefused, ToolError
-from sylph.core.facts import Answered, Asked
+from sylph.core.facts.tool_call import Answered, Asked
 from sylph.core.messages import ToolCall
 from sylph.core.permission.path_policy import PathPolicy
 from sylph.core.permission.rules import (
@@ -21,7 +21,7 @@ from sylph.core.permission.rules import (
     format_until,
     unexpired_rules,
 )
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import PermissionRule, Risk
 from sylph.core.text.formatting import count_noun
 from sylph.core.tool import CallAssessment
 from sylph.engine.calls import grant_scope
@@ -32,7 +32,7 @@ from sylph.engine.calls.session_port import SessionPort
 
 YES, SESSION, ALWAYS, EDIT, NO = "yes", "session", "always", "edit", "no"
 HOUR = 3_600_000
-RISKS: tuple[facts.Risk, ...] = ("safe", "caution", "dangerous")
+RISKS: tuple[Risk, ...] = ("safe", "caution", "dangerous")
 
 PolicyDecider = Callable[[str, PolicyInput], PolicyDecision]
 """Decides about a call, given its id."""
@@ -220,7 +220,7 @@ class PermissionChecker:
         return changed, said._replace(ruling=ruling) if ruling.decision == "deny" else said
 
 
-def _highest_risk(group: Sequence[_PreviewedCall]) -> facts.Risk:
+def _highest_risk(group: Sequence[_PreviewedCall]) -> Risk:
     return RISKS[max(RISKS.index(shown.ready.judged.risk) for shown in group)]
 
 

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sylph.core.facts import Decision, Effect, Mode
 from sylph.core.permission.rules import (
     RuleSubject,
     WorkspaceRules,
@@ -13,7 +12,7 @@ from sylph.core.permission.rules import (
     is_broad,
     stricter_decision,
 )
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Decision, Effect, Mode, PermissionRule
 from sylph.core.tool import CallAssessment
 
 MODE_DECISIONS: dict[Mode, dict[Effect, Decision]] = {

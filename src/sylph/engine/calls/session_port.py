@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sylph.core.events import Fact, Signal
-from sylph.core.facts import Answered, Asked
 from sylph.core.facts.delivery import Notification
+from sylph.core.facts.tool_call import Answered, Asked
 from sylph.engine.folds.session_state import SessionState
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from sylph.core.facts import Mode
 from sylph.core.messages import Usage
+from sylph.core.permission.types import Mode
 from sylph.engine.folds import fold
 from sylph.engine.folds.session_state import QUIET_FACTS, SESSION_FOLD, SessionState
 from sylph.engine.folds.snapshot_warmer import SnapshotWarmer

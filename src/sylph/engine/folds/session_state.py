@@ -4,10 +4,12 @@ import msgspec
 
 from sylph.core import facts
 from sylph.core.events import Event, Fact
-from sylph.core.facts import Answered, Asked, Mode, PlanStep, budget, delivery
+from sylph.core.facts import budget, delivery
 from sylph.core.facts.file_change import FilesRestored, UndoStarted
+from sylph.core.facts.tool_call import Answered, Asked
+from sylph.core.facts.turn import PlanStep
 from sylph.core.messages import AnswerFormat, Usage
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Mode, PermissionRule
 from sylph.core.text.formatting import first_line
 from sylph.engine.folds import causality
 from sylph.engine.folds.fold import Fold

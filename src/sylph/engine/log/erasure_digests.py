@@ -6,7 +6,7 @@ from typing import Self
 from msgspec import Struct, field
 
 from sylph.core.events import Event
-from sylph.core.facts import SessionErased
+from sylph.core.facts.session import SessionErased
 from sylph.engine.log.hash_chain import LogRecord, erasure_digest, is_erased
 
 

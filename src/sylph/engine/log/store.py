@@ -10,7 +10,7 @@ import msgspec
 
 from sylph.core.errors import ErrorReport, LogConflict, StoreError
 from sylph.core.events import Event, Fact, LogHead
-from sylph.core.facts import InputReceived
+from sylph.core.facts.turn import InputReceived
 from sylph.engine.log import schema
 from sylph.engine.log.crash_points import CrashPointHook, ignore_crash_point
 from sylph.engine.log.hash_chain import (

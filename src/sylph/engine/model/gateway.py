@@ -1,12 +1,9 @@
 """Every model call goes through here: one at a time per slot, watched, tried again where that is safe, and counted."""
 
 import asyncio
-import hashlib
-import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -26,7 +23,6 @@ from sylph.core.provider import (
     Provider,
     ReasoningChunk,
     TextChunk,
-    ToolSpec,
 )
 from sylph.engine.budget.accounts import BudgetOwner
 from sylph.engine.budget.ledger import (
@@ -40,42 +36,15 @@ from sylph.engine.budget.ledger import (
 from sylph.engine.folds.session_state import PromptFingerprint
 from sylph.engine.model.circuit_breaker import CircuitBreaker
 from sylph.engine.model.concurrency_limit import ConcurrencyLimiter
+from sylph.engine.model.prompt_digest import prefix_digest, prompt_digest
+from sylph.engine.model.retry import RetryPolicy, may_cost
 from sylph.engine.redact.redactor import NoRedaction
 
 FIRST, WHOLE = "first", "whole"
 INTERRUPTED = "interrupted"
-# A service that says one of these has not begun to answer, and charges nothing.
-UNCHARGED_FAILURES = frozenset(
-    {"rate_limited", "overloaded", "overflow", "auth", "not_found", "bad_request", "breaker_open"}
-)
-# Whoever stands between us and the service says these: what the service itself did, nobody knows.
-AMBIGUOUS_STATUSES = (408, 502, 504)
 CANCELLED = ErrorReport("cancelled", "The answer was cut off.")
 # So many conversations have their last messages remembered, to tell quickly that nothing of them has changed.
 REMEMBERED_CONVERSATIONS = 64
-
-
-class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How long and how often a model call is waited for and tried again."""
-
-    retries: int = 4
-    base: float = 0.5
-    longest: float = 30.0
-    longest_asked: float = 120.0
-    first_seconds: float = 300.0
-    idle_seconds: float = 120.0
-    concurrency: int = 8
-    failures: int = 5
-    """So many in a row, and a service is left alone for a while."""
-
-    def retry_delay(self, error: ProviderError, attempt: int) -> float | None:
-        """Seconds until the next try, or None: it failed for good."""
-        if not error.is_retryable or attempt > self.retries:
-            return None
-        if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= self.longest_asked else None
-        step = min(self.base * 2 ** (attempt - 1), self.longest)
-        return step * random.uniform(0.75, 1.25)
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
@@ -448,27 +417,6 @@ async def _with_model_info(call: ModelCall, provider: Provider, bare: str) -> tu
     if info.window:
         call = replace(call, request=replace(call.request, window=info.window))
     return call, info
-
-
-def head_digest(system: str, tools: Sequence[ToolSpec]) -> str:
-    """What is byte-stable in a prompt, as two hashes: one of the system text, one of the tools."""
-    parts = (system.encode(), msgspec.json.encode(tools))
-    return "-".join(hashlib.blake2b(part, digest_size=6).hexdigest() for part in parts)
-
-
-def prefix_digest(messages: Sequence[Message]) -> str:
-    return hashlib.blake2b(msgspec.json.encode(messages), digest_size=12).hexdigest()
-
-
-def prompt_digest(body: bytes) -> str:
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
-
-
-def may_cost(error: ProviderError, *, heard: bool) -> bool:
-    """Whether a service may charge for an attempt that failed: unless it did not get it, or did not take it."""
-    return heard or (
-        error.sent and error.failure not in UNCHARGED_FAILURES and error.status in (0, *AMBIGUOUS_STATUSES)
-    )
 
 
 def _interruption_fact(lost: LostAttempt) -> facts.ModelFailed:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from sylph.core.facts import Effect
+from sylph.core.permission.types import Effect
 from sylph.net.url import Proxies
 
 Network = Literal["judged", "off", "on", "hosts"]

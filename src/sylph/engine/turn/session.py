@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from sylph.core import commands, facts, signals
 from sylph.core.errors import BudgetSpent, ErrorReport, NotFound, StoreError, SylphError, ToolError, UserError
 from sylph.core.events import Fact
-from sylph.core.facts import TurnOutcome
 from sylph.core.facts.budget import SessionBudget
 from sylph.core.facts.delivery import Courier, NoCourier
+from sylph.core.facts.turn import TurnOutcome
 from sylph.core.ids import input_id, turn_id
 from sylph.core.messages import Image
 from sylph.engine.calls.interrupted_calls import DROPPED, gave_up_report, interrupted_result

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 from sylph.core import facts
 from sylph.core.events import Event, Fact
-from sylph.core.facts import Answered, Asked
 from sylph.core.facts.budget import BudgetStopped, BudgetWarned, describe_scope, format_share
 from sylph.core.facts.delivery import (
     DOOR_CHANNEL,
@@ -15,6 +14,7 @@ from sylph.core.facts.delivery import (
     Notification,
     NotificationOccasion,
 )
+from sylph.core.facts.tool_call import Answered, Asked
 from sylph.core.ids import question_id
 from sylph.core.text.formatting import first_line
 from sylph.engine.folds.session_state import approval_key, question_keys

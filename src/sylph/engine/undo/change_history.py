@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from sylph.core.errors import NotFound, UserError
 from sylph.core.events import Fact
-from sylph.core.facts import ToolCalled, TurnStarted
 from sylph.core.facts.file_change import (
     FILE_FACTS,
     FileChange,
@@ -18,6 +17,8 @@ from sylph.core.facts.file_change import (
     UndoStarted,
     display_path,
 )
+from sylph.core.facts.tool_call import ToolCalled
+from sylph.core.facts.turn import TurnStarted
 from sylph.engine.log.store import EventLog
 
 MAX_NAMED = 30

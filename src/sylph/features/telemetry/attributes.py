@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from sylph.core.facts import ModelFailed, ModelResponded, ToolFinished
+from sylph.core.facts.model import ModelFailed, ModelResponded
+from sylph.core.facts.tool_call import ToolFinished
 
 Attributes = dict[str, str | int | float | bool | tuple[str, ...]]
 # How the conventions name services that we know by other names.

@@ -7,17 +7,9 @@ import threading
 from collections.abc import Callable
 
 from sylph.core.events import Event
-from sylph.core.facts import (
-    InputReceived,
-    ModelFailed,
-    ModelResponded,
-    ToolCalled,
-    ToolFinished,
-    ToolStarted,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-)
+from sylph.core.facts.model import ModelFailed, ModelResponded
+from sylph.core.facts.tool_call import ToolCalled, ToolFinished, ToolStarted
+from sylph.core.facts.turn import InputReceived, TurnEnded, TurnResumed, TurnStarted
 from sylph.features.telemetry.options import TelemetryOptions
 
 logger = logging.getLogger(__name__)

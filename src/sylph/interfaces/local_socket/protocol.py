@@ -17,7 +17,7 @@ from sylph.core.events import Event, EventBody, UnreadableRecord, encode_body
 from sylph.core.facts import FACTS_BY_WIRE
 from sylph.core.signals import SIGNALS
 from sylph.engine.log.hash_chain import sanitize_value
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 
 PREFIX: Final = "/own/"
 HELLO: Final = "hello"

@@ -13,9 +13,9 @@ from sylph.engine.folds.session_state import SessionState
 from sylph.engine.folds.tasks import TurnTask
 from sylph.engine.log.export import ImportResult
 from sylph.engine.log.store import EventLog
+from sylph.engine.runtime.resume_result import ResumeResult
+from sylph.engine.runtime.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.turn.context_usage import ContextUsage
-from sylph.engine.turn.resume_result import ResumeResult
-from sylph.engine.turn.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.undo.change_history import UndoRequest
 from sylph.engine.undo.turn_diff import FileDiff, TurnDiff
 from sylph.interfaces.local_socket.client import SocketClient

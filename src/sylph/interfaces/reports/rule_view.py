@@ -9,10 +9,9 @@ from msgspec import Struct
 from sylph.config.rules_file import FileRuleStore
 from sylph.core.clock import SystemClock
 from sylph.core.errors import UserError
-from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission.rules import WorkspaceRules, check_rule, unexpired_rules
-from sylph.core.permission.types import Decision, Effect, PermissionRule, Risk
+from sylph.core.permission.types import Decision, Effect, Mode, PermissionRule, Risk
 from sylph.engine.calls.explain import DecisionPreview
 from sylph.engine.calls.policy import PolicyStep
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sylph.core.text.formatting import count_noun
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.text.render import StyledLine, TextSpan, one_line
 
 

@@ -6,7 +6,8 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from sylph.core.errors import ErrorReport
-from sylph.core.facts import Answered, Asked, PlanStep, ToolCalled, ToolFinished
+from sylph.core.facts.tool_call import Answered, Asked, ToolCalled, ToolFinished
+from sylph.core.facts.turn import PlanStep
 from sylph.core.messages import Usage
 from sylph.core.permission.rule_text import describe_rules
 from sylph.core.text.formatting import count_noun, first_line

@@ -8,6 +8,7 @@ from sylph.core.errors import ErrorReport
 from sylph.core.events import Event
 from sylph.core.facts import budget, delivery
 from sylph.core.facts.file_change import FilesChanged
+from sylph.core.facts.turn import TurnOutcome
 from sylph.core.messages import Usage
 from sylph.core.permission.rule_text import describe_rule as rule_told
 from sylph.core.text import window_usage
@@ -101,7 +102,7 @@ class BusyChanged(Struct, frozen=True):
 class TurnConcluded(Struct, frozen=True):
     """The turn is over. Where it failed, `hint` is what to type to try again."""
 
-    outcome: facts.TurnOutcome
+    outcome: TurnOutcome
     trouble: ErrorReport | None
     sums: str
     hint: str = ""
@@ -127,7 +128,7 @@ class RetryHints(Struct, frozen=True):
     failed: str = ""
     budget: str = ""
 
-    def for_outcome(self, outcome: facts.TurnOutcome, session: str) -> str:
+    def for_outcome(self, outcome: TurnOutcome, session: str) -> str:
         said = {"failed": self.failed, "interrupted": self.failed, "budget": self.budget}.get(outcome, "")
         return said.replace("SESSION", session)
 

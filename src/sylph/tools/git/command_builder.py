@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace as _with
 
 from sylph.core.errors import ToolError
-from sylph.core.facts import Effect, Risk
+from sylph.core.permission.types import Effect, Risk
 from sylph.tools.files.workspace_paths import resolve_inside, resolve_writable
 from sylph.tools.git import argument_checks, status
 from sylph.tools.git.args import GitAction, GitArgs

@@ -14,8 +14,9 @@ from sylph.core.facts.budget import Budget, BudgetCaps
 from sylph.core.provider import ModelInfo
 from sylph.engine.budget.ledger import SharedBudgetLedger
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
-from sylph.engine.turn.runtime import NewSession, Runtime, RuntimeParts
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
+from sylph.engine.runtime.runtime import NewSession, Runtime, RuntimeParts
 from sylph.features.prove.budget.billing_server import PRICE_IN, PRICE_OUT
 from sylph.net.http_client import HttpClient
 from sylph.providers.dialects.openai_chat.provider import OpenAIChatProvider

@@ -12,7 +12,7 @@ import msgspec
 from sylph.core.provider import Provider
 from sylph.engine.log.hash_chain import is_erased
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.runtime import RuntimeParts
+from sylph.engine.runtime.runtime import RuntimeParts
 from sylph.features.prove.scenario.fake_service import FakeService
 from sylph.features.prove.scenario.fuse import CrashFuse
 from sylph.features.prove.scenario.player import ScenarioPlayer, build_runtime

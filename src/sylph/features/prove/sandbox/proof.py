@@ -13,14 +13,16 @@ from msgspec.structs import replace
 from sylph.core import facts
 from sylph.core.command_run import CommandSpec
 from sylph.core.permission.path_policy import PathPolicy
+from sylph.core.permission.types import Effect
 from sylph.core.plugin import Plugin
 from sylph.core.tool import CallAssessment, Tool, ToolArgs, ToolContext, ToolResult
 from sylph.engine.calls.executor import CallLimits
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.sandbox import SandboxLayer, SandboxLimits, SandboxPolicy
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.features.prove.sandbox.escapes import SandboxEscape, list_escapes
 from sylph.features.prove.sandbox.targets import EscapeTargets
 from sylph.testing import ScriptedProvider, begin_session, call_tool, play_turn, say
@@ -148,7 +150,7 @@ class EscapeArgs(ToolArgs, frozen=True, kw_only=True):
     command: str
 
 
-def _command_tool(name: str, effect: facts.Effect, *, outside: bool) -> Tool:
+def _command_tool(name: str, effect: Effect, *, outside: bool) -> Tool:
     async def run(args: EscapeArgs, context: ToolContext) -> ToolResult:
         order = CommandSpec(
             argv=("/bin/sh", "-c", args.command),

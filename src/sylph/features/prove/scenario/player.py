@@ -22,12 +22,13 @@ from sylph.engine.commands.runner_client import RUNNER_PROGRAM
 from sylph.engine.log.crash_points import ignore_crash_point
 from sylph.engine.log.hash_chain import is_erased
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
 from sylph.engine.redact.policy import RedactionPolicy as Redaction
 from sylph.engine.redact.redactor import Redactor
+from sylph.engine.runtime.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.sandbox import SandboxPolicy
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import NewSession, Runtime, RuntimeParts
 from sylph.engine.undo.workspace_scan import CheckpointPolicy
 from sylph.features.notify import channels
 from sylph.features.prove.scenario import fake_service, fused_runner

@@ -6,8 +6,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from sylph.core.facts import InputDelivery, Mode
 from sylph.core.facts.budget import Budget, BudgetCaps
+from sylph.core.facts.turn import InputDelivery
+from sylph.core.permission.types import Mode
 from sylph.core.provider import ModelReply
 from sylph.testing import call_tools, say
 

@@ -14,12 +14,13 @@ from sylph.core.plugin import Plugin
 from sylph.core.provider import Chunk, ModelRequest, TextChunk
 from sylph.core.tool import Tool, ToolArgs, ToolContext, ToolResult
 from sylph.engine.log.store import EventLog
-from sylph.engine.model.gateway import ModelGateway, RetryPolicy
+from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.retry import RetryPolicy
 from sylph.engine.redact.policy import RedactionPolicy
 from sylph.engine.redact.redactor import Redactor
 from sylph.engine.redact.stream import StreamRestorer
+from sylph.engine.runtime.runtime import Runtime, RuntimeParts
 from sylph.engine.turn.agent_loop import TurnLimits
-from sylph.engine.turn.runtime import Runtime, RuntimeParts
 from sylph.engine.undo.workspace_scan import CheckpointPolicy
 from sylph.features.notify import channels
 from sylph.features.scout import workspace_notes

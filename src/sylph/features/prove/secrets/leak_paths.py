@@ -9,7 +9,7 @@ from sylph.core import commands
 from sylph.core.errors import ProviderError
 from sylph.core.provider import ModelReply, ModelRequest
 from sylph.engine.redact.input_history import InputHistory
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.features.prove.secrets.canaries import CanarySet
 from sylph.features.prove.secrets.leak_harness import LeakHarness
 from sylph.testing import call_tool, call_tools, say

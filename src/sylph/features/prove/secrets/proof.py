@@ -18,7 +18,7 @@ from sylph.engine.redact.event_redactor import EventRedactor
 from sylph.engine.redact.log_formatter import RedactingFormatter
 from sylph.engine.redact.policy import RedactionPolicy
 from sylph.engine.redact.redactor import NoRedaction
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.features.prove.secrets.canaries import OWN_PATTERN, CanarySet, make_canaries
 from sylph.features.prove.secrets.leak_harness import LeakHarness
 from sylph.features.prove.secrets.leak_paths import LEAK_PATHS

@@ -4,7 +4,7 @@ import time
 
 from sylph.core.commands import Answer
 from sylph.core.errors import UserError
-from sylph.core.facts import Asked
+from sylph.core.facts.tool_call import Asked
 from sylph.interfaces.cli.turn import question_prompt
 
 # For this many seconds after an approval a lone `y` is no message.

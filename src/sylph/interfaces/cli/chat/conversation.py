@@ -13,7 +13,8 @@ from sylph.app import App
 from sylph.core.commands import Answer, Command, Continue, Interrupt, Send
 from sylph.core.errors import ServerGone, UserError
 from sylph.core.events import Event
-from sylph.core.facts import Answered, Asked, InputCancelled, InputReceived, StateChanged, TurnEnded
+from sylph.core.facts.tool_call import Answered, Asked
+from sylph.core.facts.turn import InputCancelled, InputReceived, StateChanged, TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.core.text import window_usage
 from sylph.engine.folds.session_state import SESSION_FOLD, SessionState

@@ -7,7 +7,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from sylph.core.facts import Mode
+from sylph.core.permission.types import Mode
 from sylph.interfaces.cli.chat import slash_commands
 from sylph.interfaces.cli.chat.conversation import TerminalChat
 

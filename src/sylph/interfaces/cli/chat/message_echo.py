@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.facts import HistoryRewound, InputCancelled, InputDelivered, InputReceived, TurnStarted
+from sylph.core.facts.turn import HistoryRewound, InputCancelled, InputDelivered, InputReceived, TurnStarted
 from sylph.interfaces.text.render import StyledLine, TextSpan, one_line, styled_line
 
 

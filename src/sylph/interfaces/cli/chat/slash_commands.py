@@ -10,7 +10,7 @@ from msgspec import Struct
 from sylph.core import commands
 from sylph.core.clock import SystemClock
 from sylph.core.errors import UserError
-from sylph.core.facts import Mode
+from sylph.core.permission.types import Mode
 from sylph.core.text import window_usage
 from sylph.core.text.formatting import count_noun
 from sylph.core.text.suggestion import suggest_word

@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack
 
 from sylph.app import App
 from sylph.core.commands import Answer, Continue
-from sylph.core.facts import Asked, TurnEnded
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import TurnEnded
 from sylph.core.text.formatting import count_noun
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.resume_result import ResumeResult
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.resume_result import ResumeResult
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.kit import exit_code
 from sylph.interfaces.cli.kit.cli_context import print_json, print_text
 from sylph.interfaces.cli.terminal.keyboard import Keyboard

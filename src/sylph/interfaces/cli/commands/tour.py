@@ -15,10 +15,10 @@ from sylph.app import App, build_app
 from sylph.config import Config
 from sylph.core.commands import Answer, Send
 from sylph.core.errors import SylphError
-from sylph.core.facts import Asked
+from sylph.core.facts.tool_call import Asked
 from sylph.core.text.formatting import count_noun
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import NewSession
+from sylph.engine.runtime.runtime import NewSession
 from sylph.interfaces.cli.kit import exit_code
 from sylph.interfaces.cli.kit.cli_context import CliContext
 from sylph.interfaces.cli.terminal.screen import TerminalScreen

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple, get_args
 
 from sylph.core.errors import ErrorReport, FailureKind, LogConflict, NoModel, StoreError, SylphError
-from sylph.core.facts import TurnEnded, TurnOutcome
+from sylph.core.facts.turn import TurnEnded, TurnOutcome
 
 
 class ExitCode(NamedTuple):

@@ -8,8 +8,8 @@ import click
 from msgspec import Struct
 
 from sylph.core.commands import SetBudget
-from sylph.core.facts import Mode
 from sylph.core.facts.budget import MICROS_PER_DOLLAR
+from sylph.core.permission.types import Mode
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ import click
 from sylph.core.clock import SystemClock
 from sylph.core.errors import NotFound, UserError
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.kit.cli_context import CliContext
 from sylph.interfaces.cli.kit.table import fit_rows
 from sylph.interfaces.cli.terminal.keyboard import END_OF_INPUT, Keyboard

@@ -9,10 +9,11 @@ from msgspec import Struct
 from sylph.core.commands import Answer
 from sylph.core.errors import NotFound, StoreError
 from sylph.core.events import Event
-from sylph.core.facts import Answered, Asked, TurnEnded
+from sylph.core.facts.tool_call import Answered, Asked
+from sylph.core.facts.turn import TurnEnded
 from sylph.core.signals import SessionFailed
 from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.turn.question_prompt import unattended_answer
 
 Asker = Callable[[Asked], Awaitable[Answer]]

@@ -9,10 +9,10 @@ from sylph.app import App
 from sylph.core.commands import Continue, Send
 from sylph.core.errors import LogConflict, SessionBusy, UserError
 from sylph.core.events import Event
-from sylph.core.facts import InputCancelled, InputDelivered, TurnEnded, TurnStarted
+from sylph.core.facts.turn import InputCancelled, InputDelivered, TurnEnded, TurnStarted
 from sylph.engine.folds.session_state import SESSION_FOLD, SessionState
-from sylph.engine.turn.idempotency import KeyedMessage
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.idempotency import KeyedMessage
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.kit.attachment_files import read_attachments
 from sylph.interfaces.cli.kit.options import TaskOptions
 from sylph.interfaces.cli.turn.follower import TurnProgress

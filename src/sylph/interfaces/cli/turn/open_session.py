@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sylph.app import App
 from sylph.core.errors import UserError
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import NewSession
+from sylph.engine.runtime.runtime import NewSession
 from sylph.interfaces.cli.kit.options import TaskOptions
 from sylph.interfaces.cli.terminal.session_picker import find_session
 

@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from sylph.core.events import Event, encode_event
-from sylph.core.facts import Asked, ToolCalled
+from sylph.core.facts.tool_call import Asked, ToolCalled
 from sylph.engine.folds.session_state import SessionState
 from sylph.engine.redact.event_redactor import EventRedactor
 from sylph.engine.redact.redactor import NoRedaction

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from sylph.core.commands import Answer
-from sylph.core.facts import Asked, ToolCalled
+from sylph.core.facts.tool_call import Asked, ToolCalled
 from sylph.interfaces.cli.kit.table import text_width
 from sylph.interfaces.cli.terminal.keyboard import END_OF_INPUT, Keyboard
 from sylph.interfaces.cli.terminal.screen import TerminalScreen

@@ -9,7 +9,8 @@ from sylph.app import App
 from sylph.core.commands import Answer, Command, Interrupt
 from sylph.core.errors import UserError
 from sylph.core.events import Event
-from sylph.core.facts import Asked, TurnEnded
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import TurnEnded
 from sylph.core.text.formatting import count_noun
 from sylph.engine.folds.session_state import SessionState
 from sylph.interfaces.cli.kit import exit_code

@@ -1,6 +1,6 @@
 """What goes on when Sylph has ended: the background jobs of a session."""
 
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.text.render import StyledLine, TextSpan, one_line
 
 

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from sylph.engine.folds.session_list import build_list_item
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.http.kit.problem_details import Problem
 from sylph.interfaces.http.views.session_view import SessionQuestion, SessionRow, question_view, row_fields
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sylph.core.events import Event
 from sylph.core.signals import SessionPurged
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.http.hub.messages import SessionChangedMessage, SessionRemovedMessage, describe_session_change
 
 # Seconds between two notes of one session, and until the first: what comes together is told together.

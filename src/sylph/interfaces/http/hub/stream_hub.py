@@ -10,7 +10,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from sylph.core.errors import StoreError, SylphError
 from sylph.core.ids import new_id
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.http.hub.frames import StreamEventEncoder, StreamFraming
 from sylph.interfaces.http.hub.session_changes import SessionChangeFeed
 from sylph.interfaces.http.hub.subscriber import StreamSubscriber, Write

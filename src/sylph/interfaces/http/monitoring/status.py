@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from sylph import __version__
 from sylph.core.errors import SylphError
-from sylph.core.facts import Mode
 from sylph.core.messages import Usage
+from sylph.core.permission.types import Mode
 from sylph.engine.budget.cost_breakdown import CostGrouping
 from sylph.interfaces.http.kit.route import RouteGroup
 from sylph.interfaces.http.state.server_state import ServerState

@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from sylph.core.errors import NotFound, UserError
 from sylph.core.events import Event
-from sylph.core.facts import Asked, InputReceived
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import InputReceived
 from sylph.engine.folds.session_state import SessionState
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.http.kit.principal import Principal
 from sylph.interfaces.http.openai.message_parts import ConversationMessage, canonical_bytes
 from sylph.interfaces.http.openai.turn_stream import TurnStream

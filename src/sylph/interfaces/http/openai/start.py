@@ -4,12 +4,14 @@ from msgspec import Struct
 
 from sylph.core.commands import Answer, Send
 from sylph.core.errors import NoModel, NotFound, UserError
-from sylph.core.facts import Asked, InputReceived, Mode
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import InputReceived
+from sylph.core.permission.types import Mode
 from sylph.core.text.formatting import first_line
 from sylph.engine.calls.permission import EDIT, NO
 from sylph.engine.calls.policy import MODES_BY_FREEDOM
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import NewSession, Runtime
+from sylph.engine.runtime.runtime import NewSession, Runtime
 from sylph.interfaces.http.files.workspace_access import resolve_workspace
 from sylph.interfaces.http.kit.principal import Principal
 from sylph.interfaces.http.kit.problem_details import AccessDenied

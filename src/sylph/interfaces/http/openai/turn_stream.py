@@ -8,7 +8,8 @@ from msgspec import Struct, field
 from sylph.core import facts, signals
 from sylph.core.errors import ErrorReport
 from sylph.core.events import Event
-from sylph.core.facts import Asked, TurnEnded
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import TurnEnded
 from sylph.core.messages import Usage
 from sylph.engine.calls.permission import EDIT
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from sylph.core import commands
 from sylph.core.errors import NotFound, UserError
-from sylph.core.facts import Answered, Asked
+from sylph.core.facts.tool_call import Answered, Asked
 from sylph.engine.log.store import EventLog
 from sylph.interfaces.http.kit.paging import SessionId
 from sylph.interfaces.http.kit.principal import Principal

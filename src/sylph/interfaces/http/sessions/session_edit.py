@@ -8,10 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sylph.app import App
 from sylph.core.commands import Archive, Command, MarkSeen, Pin, Rename, SetBudget, SetMode, SetModel, SetSandbox
 from sylph.core.errors import UserError
-from sylph.core.facts import Mode
+from sylph.core.permission.types import Mode
 from sylph.engine.calls.policy import MODES_BY_FREEDOM
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import NewSession
+from sylph.engine.runtime.runtime import NewSession
 from sylph.interfaces.http.files.workspace_access import FOREIGN_FOLDER, resolve_workspace
 from sylph.interfaces.http.kit.principal import Principal
 from sylph.interfaces.http.kit.problem_details import AccessDenied

@@ -8,10 +8,11 @@ from msgspec import Meta, Struct
 
 from sylph.core import commands
 from sylph.core.errors import UserError
-from sylph.core.facts import CompactionFailed, CompactionMade, InputCancelled, TurnEnded, TurnOutcome, TurnStarted
+from sylph.core.facts.model import CompactionFailed, CompactionMade
+from sylph.core.facts.turn import InputCancelled, TurnEnded, TurnOutcome, TurnStarted
 from sylph.engine.folds.state_machine import ActivityState
+from sylph.engine.runtime.runtime import Runtime
 from sylph.engine.turn.context_usage import ContextShare, ContextUsage
-from sylph.engine.turn.runtime import Runtime
 from sylph.interfaces.http.kit.paging import SessionId
 from sylph.interfaces.http.kit.route import RouteGroup
 from sylph.interfaces.http.sessions.session_routes import SESSION_ERRORS, find_active_session

@@ -10,7 +10,7 @@ from sylph.core import facts
 from sylph.core.errors import NotFound
 from sylph.engine.folds import tasks
 from sylph.engine.folds.tasks import TurnTask
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.engine.undo.turn_diff import TurnDiff
 from sylph.interfaces.http.kit.paging import Cursor, Limit, SessionId, parse_number_cursor
 from sylph.interfaces.http.kit.route import ListPage, RouteGroup

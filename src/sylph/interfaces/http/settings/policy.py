@@ -12,11 +12,10 @@ from sylph.config.rules_file import PROJECT_RULES_FILE, FileRuleStore
 from sylph.core.clock import SystemClock
 from sylph.core.commands import RevokeGrant
 from sylph.core.errors import NotFound, ToolError, UserError
-from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission.rule_text import describe_rule
 from sylph.core.permission.rules import unexpired_rules
-from sylph.core.permission.types import PermissionRule
+from sylph.core.permission.types import Mode, PermissionRule
 from sylph.core.text.suggestion import suggest_word
 from sylph.engine.calls.explain import explain_decision
 from sylph.engine.folds.session_state import SessionState

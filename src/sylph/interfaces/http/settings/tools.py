@@ -7,8 +7,7 @@ from fastapi import Query
 from msgspec import Struct
 
 from sylph.core.errors import NotFound
-from sylph.core.facts import Mode
-from sylph.core.permission.types import Decision, Effect, Risk
+from sylph.core.permission.types import Decision, Effect, Mode, Risk
 from sylph.core.text.suggestion import suggest_word
 from sylph.core.tool import CallAssessment, Tool
 from sylph.engine.calls.policy import PolicyInput, evaluate_policy

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from sylph.core.facts import InputDelivery, Mode
+from sylph.core.facts.turn import InputDelivery
+from sylph.core.permission.types import Mode
 from sylph.interfaces.http.hub.messages import After, Name
 
 Ref = Annotated[str, Meta(max_length=100, description="Comes back with the answer.")]

@@ -7,15 +7,16 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, convert, to_builtins
 
 from sylph.app import App
-from sylph.core.facts import Asked, InputDelivery, Mode, PlanStep
+from sylph.core.facts.tool_call import Asked
+from sylph.core.facts.turn import InputDelivery, PlanStep
 from sylph.core.messages import Usage
 from sylph.core.permission.rule_text import describe_rules
-from sylph.core.permission.types import AccessSummary, Effect, PermissionRule, Risk
+from sylph.core.permission.types import AccessSummary, Effect, Mode, PermissionRule, Risk
 from sylph.core.text import window_usage
 from sylph.engine.folds.session_list import SessionListItem, build_list_item
 from sylph.engine.folds.session_state import SessionState
 from sylph.engine.folds.state_machine import ActivityState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.text import budget_text
 
 Ms = Annotated[int, Meta(description="Milliseconds since 1970.")]

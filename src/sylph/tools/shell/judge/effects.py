@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from sylph.core.facts import Effect, Risk
 from sylph.core.permission.path_policy import PathPolicy
 from sylph.core.permission.protected_path import find_protection
+from sylph.core.permission.types import Effect, Risk
 from sylph.core.tool import CallAssessment
 from sylph.tools.shell.judge.word_expansion import ShellArg
 

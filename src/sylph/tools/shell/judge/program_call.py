@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
-from sylph.core.facts import Effect, Risk
+from sylph.core.permission.types import Effect, Risk
 from sylph.tools.shell.judge.effects import CommandEffects
 from sylph.tools.shell.judge.word_expansion import ShellArg
 

@@ -12,11 +12,11 @@ from sylph.core.clock import SystemClock
 from sylph.core.commands import Delete, Rename, Restore
 from sylph.core.errors import UserError
 from sylph.core.events import Event, encode_event
-from sylph.core.facts import ToolFinished
+from sylph.core.facts.tool_call import ToolFinished
 from sylph.core.text import window_usage
 from sylph.core.text.formatting import count_noun
 from sylph.engine.folds.session_state import SessionState
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.commands import resume
 from sylph.interfaces.cli.commands.session import archive, search
 from sylph.interfaces.cli.commands.session.fork_tree import draw_fork_tree

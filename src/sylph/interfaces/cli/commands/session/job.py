@@ -10,7 +10,7 @@ from sylph.app import App
 from sylph.core.command_run import BackgroundJob, StopReason
 from sylph.core.errors import NotFound, UserError
 from sylph.core.text.suggestion import suggest_word
-from sylph.engine.turn.runtime import Runtime
+from sylph.engine.runtime.runtime import Runtime
 from sylph.interfaces.cli.kit.cli_context import CliContext, print_json, print_table, print_text
 from sylph.interfaces.cli.kit.lazy_commands import SuggestingGroup
 from sylph.interfaces.cli.kit.options import as_json as json_option

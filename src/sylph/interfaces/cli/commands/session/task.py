@@ -9,7 +9,7 @@ from sylph.app import App
 from sylph.core.clock import SystemClock
 from sylph.core.errors import NotFound
 from sylph.core.events import Event, encode_event
-from sylph.core.facts import InputReceived
+from sylph.core.facts.turn import InputReceived
 from sylph.core.text.suggestion import suggest_word
 from sylph.engine.folds.tasks import TurnTask
 from sylph.interfaces.cli.commands.session.group import read_all_events, read_full_outputs

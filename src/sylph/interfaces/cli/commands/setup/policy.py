@@ -12,10 +12,9 @@ from sylph.app import App
 from sylph.compose.engine import build_rule_store
 from sylph.config.rules_file import PROJECT_RULES_FILE
 from sylph.core.errors import ToolError, UserError
-from sylph.core.facts import Mode
 from sylph.core.messages import ToolCall
 from sylph.core.permission.rule_text import describe_rule
-from sylph.core.permission.types import Decision, PermissionRule
+from sylph.core.permission.types import Decision, Mode, PermissionRule
 from sylph.core.text.suggestion import suggest_word
 from sylph.core.tool import Tool
 from sylph.engine.calls.explain import DecisionPreview, explain_decision

@@ -8,8 +8,7 @@ import click
 
 from sylph.app import App
 from sylph.core.errors import UserError
-from sylph.core.facts import Mode
-from sylph.core.permission.types import Decision
+from sylph.core.permission.types import Decision, Mode
 from sylph.core.text.suggestion import suggest_word
 from sylph.core.tool import CallAssessment, Tool
 from sylph.engine.calls.policy import PolicyDecision, PolicyInput, evaluate_policy

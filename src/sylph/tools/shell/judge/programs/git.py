@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from sylph.core.facts import Risk
+from sylph.core.permission.types import Risk
 from sylph.tools.shell.judge.name_set import name_set
 from sylph.tools.shell.judge.program_call import ParsedOptions, ProgramCall, ProgramHandler, parse_options
 from sylph.tools.shell.judge.word_expansion import ShellArg

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from sylph.core.facts import Effect, Risk
+from sylph.core.permission.types import Effect, Risk
 from sylph.tools.shell.judge.name_set import name_set
 from sylph.tools.shell.judge.program_call import ProgramCall, ProgramHandler, parse_options
 from sylph.tools.shell.judge.programs.file_changers import note_removal

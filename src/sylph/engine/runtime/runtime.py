@@ -14,11 +14,11 @@ from sylph.core import commands, facts
 from sylph.core.clock import Clock, SystemClock
 from sylph.core.errors import ErrorReport, NotFound, StoreError, UserError
 from sylph.core.events import Event
-from sylph.core.facts import Mode
 from sylph.core.facts.budget import SessionBudget
 from sylph.core.facts.delivery import Courier, DeliveryFailed, NoCourier
 from sylph.core.facts.file_change import FilesRestored, UndoStarted
 from sylph.core.ids import new_id
+from sylph.core.permission.types import Mode
 from sylph.core.plugin import Plugin, merge_plugins
 from sylph.core.signals import SessionPurged
 from sylph.engine.calls.executor import CallLimits, ToolExecutor
@@ -38,20 +38,21 @@ from sylph.engine.log.hash_chain import PendingFact
 from sylph.engine.log.lease import SessionLease
 from sylph.engine.log.store import EventLog
 from sylph.engine.log.verify import VerificationResult
-from sylph.engine.model import gateway
 from sylph.engine.model.gateway import ModelGateway
+from sylph.engine.model.prompt_digest import head_digest
 from sylph.engine.model.routes import ConfiguredRoutes, ModelRouter
 from sylph.engine.redact.redactor import NoRedaction
+from sylph.engine.runtime import idempotency, resume
+from sylph.engine.runtime.fork import fork_session
+from sylph.engine.runtime.idempotency import KeyedMessage
+from sylph.engine.runtime.open_sessions import OpenSessions
+from sylph.engine.runtime.resume import needs_resume
+from sylph.engine.runtime.resume_result import ResumeResult
 from sylph.engine.sandbox import CommandSandbox, SandboxPolicy
 from sylph.engine.turn import context_usage as context
-from sylph.engine.turn import idempotency, resume, system_prompt
+from sylph.engine.turn import system_prompt
 from sylph.engine.turn.agent_loop import Agent, TurnLimits
 from sylph.engine.turn.context_usage import ContextUsage
-from sylph.engine.turn.fork import fork_session
-from sylph.engine.turn.idempotency import KeyedMessage
-from sylph.engine.turn.open_sessions import OpenSessions
-from sylph.engine.turn.resume import needs_resume
-from sylph.engine.turn.resume_result import ResumeResult
 from sylph.engine.turn.session import Session
 from sylph.engine.turn.session_log import SessionServices, load_full_output
 from sylph.engine.turn.turn_context import TurnContext
@@ -140,8 +141,8 @@ class Runtime:
             executor=self.executor,
             plugin=plugin,
             system=system,
-            head=gateway.head_digest(system, self.executor.specs),
-            chat_head=gateway.head_digest(system_prompt.CHAT_PROMPT, ()),
+            head=head_digest(system, self.executor.specs),
+            chat_head=head_digest(system_prompt.CHAT_PROMPT, ()),
             limits=parts.limits,
             undoing=keeper.backend,
             routes=parts.routes,

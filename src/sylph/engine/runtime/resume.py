@@ -10,7 +10,7 @@ from sylph.core.events import Event
 from sylph.core.facts.delivery import DeliveryFailed
 from sylph.engine.folds.session_state import SessionState
 from sylph.engine.log.store import EventLog
-from sylph.engine.turn.resume_result import ResumeResult
+from sylph.engine.runtime.resume_result import ResumeResult
 
 
 class ResumableSessions(Protocol):

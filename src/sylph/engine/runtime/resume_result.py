@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from sylph.core.errors import ErrorReport
-from sylph.core.facts import TurnOutcome
+from sylph.core.facts.turn import TurnOutcome
 
 ResumeState = Literal["ended", "delivered", "elsewhere", "open"]
 
